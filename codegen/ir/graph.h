@@ -1,0 +1,125 @@
+// codegen/ir/graph.h -- the expression graph: an arena of hash-consed, typed nodes.
+//
+// Operands always precede their users, so every pass is a linear scan: depth costs no stack.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <kiln/dtype.h>
+#include <kiln/op.h>
+
+namespace kiln::codegen {
+
+using NodeId = std::uint32_t;
+inline constexpr NodeId no_node = 0xffffffffu;
+
+/// What a node is. `operation` nodes carry a kiln::Op from the table; the others are the leaves and glue of the graph.
+enum class NodeKind : std::uint8_t {
+  input,      ///< array argument `payload` as the user passed it (traced graphs)
+  load,       ///< element of access `payload` at the current point (kernel bodies)
+  iota,       ///< i64 value of the affine access `payload` at the current point (kernel bodies)
+  index,      ///< i64 coordinate along axis `payload` in the index space of operand 0 (traced graphs)
+  parameter,  ///< run-time scalar argument `payload`, converted to the node's type by the host
+  literal,    ///< constant, `payload` holds its bits (low 64 bits; complex literals are `complex` of two literals)
+  view,       ///< pure layout change `payload` of operand 0 (index into Graph::views; traced graphs)
+  cast,       ///< conversion of operand 0 to the node's type with the meaning of api.md section 8
+  bitcast,    ///< same bits, another type of the same size
+  complex,    ///< complex number from real operand 0 and imaginary operand 1
+  real_part,  ///< real part of operand 0, as a primitive of kernel bodies
+  imag_part,  ///< imaginary part of operand 0
+  mulhi,      ///< upper half of the full product of two unsigned integers
+  random,     ///< counter-based random number: operand 0 counter (u64), operand 1 key (u64); payload 0 uniform, 1 normal
+  operation,  ///< the table operation `op`
+};
+
+/// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never values.
+struct Node {
+  NodeKind kind = NodeKind::literal;
+  DType type = DType::f32;
+  Op op = Op::add;
+  std::uint8_t arity = 0;
+  std::array<NodeId, 3> operands = {no_node, no_node, no_node};
+  std::uint64_t payload = 0;
+
+  std::span<const NodeId> inputs() const { return {operands.data(), arity}; }
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+/// A pure layout change recorded by a trace; resolved against concrete shapes when the graph is bound.
+struct ViewSpec {
+  enum class Kind : std::uint8_t { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+  /// One NumPy slice item: `index` takes a single element and drops the axis; absent bounds are flagged.
+  struct Item {
+    bool is_index = false, has_start = false, has_stop = false;
+    std::int64_t start = 0, stop = 0, step = 1;
+    friend bool operator==(const Item&, const Item&) = default;
+  };
+  Kind kind = Kind::transpose;
+  std::vector<std::int64_t> numbers;  ///< permutation, shape, or the axis
+  std::vector<Item> items;            ///< slice only
+  friend bool operator==(const ViewSpec&, const ViewSpec&) = default;
+};
+
+/// Where the user wrote an operation: a string with static storage, or null when unknown.
+struct Location {
+  const char* file = nullptr;
+  std::uint32_t line = 0;
+};
+
+class Graph {
+ public:
+  std::span<const Node> nodes() const { return nodes_; }
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+
+  /// Returns the id of an equal node or appends `node`. The location of the first writer is kept for messages.
+  NodeId add(const Node& node, Location where = {});
+
+  NodeId input(std::uint64_t slot, DType type);
+  NodeId load(std::uint64_t access, DType type);
+  NodeId iota(std::uint64_t access);
+  NodeId parameter(std::uint64_t slot, DType type);
+  /// `bits` in the representation of `type` (f16/bf16: 16 bits; b1: 0 or 1), zero-extended.
+  NodeId literal(DType type, std::uint64_t bits);
+  NodeId literal_value(DType type, double value);  ///< rounded to `type`; integers must be exact
+  NodeId cast(NodeId value, DType type, Location where = {});
+  NodeId view(NodeId value, const ViewSpec& spec, Location where = {});
+  NodeId operation(Op op, DType type, std::span<const NodeId> operands, Location where = {});
+
+  const ViewSpec& view_spec(const Node& node) const { return views_[node.payload]; }
+  Location location(NodeId id) const { return locations_[id]; }
+
+  std::vector<NodeId> outputs;  ///< roots, in the user's order
+
+ private:
+  struct NodeHash {
+    std::size_t operator()(const Node& node) const;
+  };
+  std::vector<Node> nodes_;
+  std::vector<Location> locations_;
+  std::vector<ViewSpec> views_;
+  std::unordered_map<Node, NodeId, NodeHash> index_;
+};
+
+/// Nodes reachable from the outputs in canonical order: post-order from the outputs, first operand first. Independent of
+/// the order in which nodes were created (compilers evaluate operands in different orders).
+std::vector<NodeId> canonical_order(const Graph& graph);
+
+/// A copy of `graph` whose node ids are its canonical order; unreachable nodes are gone.
+Graph canonical(const Graph& graph);
+
+/// One line per node, parseable by eye: `%3 = f32 mul %1, %2`. Equal graphs print equal text.
+std::string to_text(const Graph& graph);
+/// Graphviz form of the same.
+std::string to_dot(const Graph& graph);
+
+/// Throws InternalError (support/check.h) naming the first node that breaks the grammar: operand order, arity, type rules.
+/// `kernel_body` admits the primitive kinds and forbids input/index/view.
+void verify(const Graph& graph, bool kernel_body);
+
+}  // namespace kiln::codegen

@@ -1,0 +1,72 @@
+// codegen/ir/kernel.h -- one fused elementwise kernel: a body graph over a collapsed iteration space and its accesses.
+//
+// This is what schedules decide about and what both emitters print. It holds no extents, addresses or scalar values: those
+// are arguments. Two expressions with equal kernels share one compiled binary.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/graph.h"
+
+namespace kiln::codegen {
+
+inline constexpr int max_rank = 8;
+
+/// Stride class of one operand along one loop axis.
+enum class AxisClass : std::uint8_t { contiguous, broadcast, strided };  // element stride 1, 0, anything else
+
+/// How the kernel touches one operand. Loop axes are ordered outermost first; the last axis is the innermost.
+struct Access {
+  DType type = DType::f32;
+  bool iota = false;     ///< no memory: the "address" itself, offset + sum(stride * coordinate), is the value (i64)
+  bool store = false;
+  bool aliased = false;  ///< a load whose memory some store may write (same elements): no read-only path, no restrict
+  std::uint8_t alignment = 1;  ///< bytes (1..16) that divide the base address and, in bytes, every strided outer step
+  std::vector<AxisClass> axes;  ///< one per loop axis
+  friend bool operator==(const Access&, const Access&) = default;
+};
+
+enum class IndexWidth : std::uint8_t { bits32, bits64 };
+
+struct Kernel {
+  int rank = 0;                     ///< loop axes after collapse; 0 = a single element
+  IndexWidth index = IndexWidth::bits32;
+  std::vector<Access> accesses;     ///< loads and iotas first, then one per output
+  std::vector<DType> parameters;    ///< storage type of each scalar parameter
+  Graph body;                       ///< load/iota/parameter/literal leaves; outputs[k] is stored by store access k
+  std::string comment;              ///< the expression, one line, for the header of the generated text
+
+  std::size_t first_store() const;  ///< index of the first store access
+};
+
+/// Kinds of value in the argument block, in layout order.
+enum class ArgumentKind : std::uint8_t {
+  pointer,    ///< base address of access `a` (8 bytes; absent for iota accesses)
+  offset,     ///< i64 offset of iota access `a`
+  extent,     ///< length of loop axis `axis` (index width)
+  stride,     ///< element stride of access `a` along `axis`, strided axes only (index width, signed)
+  divisor,    ///< u32 pair {multiplier, shift} that divides by the extent of `axis` (32-bit index, rank >= 3 only)
+  parameter,  ///< scalar parameter `a` in its compute type (f16/bf16 as f32, b1 as u8)
+};
+
+struct Argument {
+  ArgumentKind kind = ArgumentKind::pointer;
+  std::uint16_t a = 0;
+  std::uint16_t axis = 0;
+  std::uint32_t offset = 0;  ///< byte offset in the argument block
+  std::uint32_t size = 0;
+};
+
+/// The argument struct both emitters declare and the launcher fills: naturally aligned fields, in this order.
+struct ArgumentLayout {
+  std::vector<Argument> arguments;
+  std::uint32_t size = 0;  ///< bytes, a multiple of 8
+};
+ArgumentLayout argument_layout(const Kernel& kernel);
+
+/// Structural identity of a kernel: equal text if and only if the generated code may be shared.
+std::string kernel_key(const Kernel& kernel);
+
+}  // namespace kiln::codegen

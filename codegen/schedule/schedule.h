@@ -1,0 +1,50 @@
+// codegen/schedule/schedule.h -- how a kernel is mapped to threads: decided here, printed by the emitters, never there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/kernel.h"
+#include "support/kernel.h"
+
+namespace kiln::codegen {
+
+/// T1 flat, T2 row-wise (2-d break point), T2 generic n-d, T2 tiled transpose; `serial` is the CPU loop nest.
+enum class Template : std::uint8_t { flat, rows, general, transpose, serial };
+
+struct Schedule {
+  Template form = Template::flat;
+  int block = 256;           ///< threads per block
+  int vector = 1;            ///< elements per thread along the innermost axis, accessed as one vector
+  int items = 1;             ///< vectors per thread (flat) or rows per thread (rows)
+  int tile = 0;              ///< transpose: tile edge in elements
+  int min_blocks = 0;        ///< second argument of __launch_bounds__, 0 = none
+  bool whole_vectors = false;///< the innermost extent is known to be a multiple of `vector` (part of the kernel's class)
+  std::string reason;        ///< one sentence for explain()
+  std::string key() const;   ///< every field that changes generated text
+};
+
+/// What a schedule may know about the machine.
+struct DeviceTraits {
+  bool cuda = true;
+  int multiprocessors = 132;
+  int threads_per_multiprocessor = 2048;
+  std::size_t l2_bytes = 0;
+  int cpu_vector_bits = 256;
+};
+
+/// Facts of one call that choose among variants; only classes derived from them enter the key.
+struct Extents {
+  std::vector<std::int64_t> loop;  ///< one per loop axis, outermost first
+};
+
+/// The heuristic choice. Depends on extents only through classes (divisibility, "large enough for the card").
+Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
+
+/// Grid, block and shared memory of one call. `block_override` > 0 replaces the schedule's block size where it may vary.
+LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
+
+}  // namespace kiln::codegen

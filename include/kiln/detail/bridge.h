@@ -1,0 +1,155 @@
+// kiln/detail/bridge.h -- everything the public templates call: a small non-template interface implemented in dsl/.
+#pragma once
+
+#include <kiln/dtype.h>
+#include <kiln/op.h>
+
+namespace kiln::detail {
+
+/// Where the user wrote something; both values resolve at the call site through default arguments.
+struct Where {
+  const char* file = nullptr;
+  unsigned line = 0;
+  static constexpr Where current(const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) { return {f, l}; }
+};
+
+inline constexpr int max_rank = 8;
+
+/// Shape, strides, type and device of an array. Interned: equal layouts have equal addresses and are never freed.
+struct Layout {
+  std::int32_t rank = 0;
+  DType dtype = DType::f32;
+  std::uint8_t device_kind = 0;    ///< 0 CPU, 1 CUDA
+  std::int16_t device_index = 0;
+  std::int64_t size = 1;           ///< number of elements
+  std::int64_t low = 0, high = 0;  ///< byte range touched, relative to the data pointer; [0,0) when empty
+  std::int64_t shape[max_rank] = {};
+  std::int64_t strides[max_rank] = {};  ///< in elements
+  bool contiguous = false;         ///< C order without gaps
+};
+
+struct Storage;  ///< runtime's owner of memory; its first member is the atomic reference count (long)
+
+/// An array as the bridge sees it. A default-constructed Array has all members null.
+struct Handle {
+  Storage* storage = nullptr;
+  void* data = nullptr;            ///< address of element (0, 0, ...)
+  const Layout* layout = nullptr;
+};
+
+inline void retain(Storage* s) {
+  if (s) __atomic_fetch_add(reinterpret_cast<long*>(s), 1L, __ATOMIC_RELAXED);
+}
+KILN_API void destroy(Storage* s) noexcept;
+inline void release(Storage* s) noexcept {
+  if (s && __atomic_fetch_sub(reinterpret_cast<long*>(s), 1L, __ATOMIC_ACQ_REL) == 1L) destroy(s);
+}
+
+/// A run-time scalar argument as the user passed it: the value and its C++ type.
+struct ScalarArgument {
+  alignas(8) unsigned char bytes[16] = {};
+  DType type = DType::f32;
+};
+
+// ------------------------------------------------------------------ recording
+/// Collects one trace. Lives on the stack of the library while a trace function runs.
+class Recorder;
+using NodeId = std::uint32_t;
+
+KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
+/// An affine index operand of an inline expression: slot of an input whose Handle has no storage and whose data is the offset.
+KILN_API NodeId record_iota(Recorder&, unsigned slot);
+/// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
+KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
+KILN_API NodeId record_literal(Recorder&, DType type, std::uint64_t low_bits, std::uint64_t high_bits, Where);
+/// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the table.
+KILN_API NodeId record_operation(Recorder&, Op op, DType result, const NodeId* operands, unsigned count, Where);
+KILN_API NodeId record_cast(Recorder&, NodeId value, DType type, Where);
+KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
+KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
+/// `kind` as codegen's ViewSpec::Kind; slice items are 4 numbers each: flags, start, stop, step.
+KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
+KILN_API int rank_of(Recorder&, NodeId value);
+/// A let() fragment: returns the node recorded for `identity` in this trace, or calls `trace` once to make it.
+using FragmentFunction = NodeId (*)(Recorder&, const void* fragment);
+KILN_API NodeId record_shared(Recorder&, const void* identity, FragmentFunction trace, const void* fragment);
+
+// ------------------------------------------------------------------ executing
+/// One static site per expression type or jit object: the table from layouts to finished plans. Trivially destructible.
+struct Site {
+  void* table = nullptr;  ///< published by release store, read by one acquire load
+};
+
+/// User options that change generated code.
+struct CodeOptions {
+  bool contract = true;
+  bool fast_math = false;
+  bool lineinfo = false;
+};
+
+/// User launch control (api.md section 5); zeros leave the choice to kiln.
+struct LaunchControl {
+  unsigned grid[3] = {0, 0, 0};
+  unsigned block[3] = {0, 0, 0};
+  unsigned items = 0;
+  unsigned shared_bytes = 0;
+  void* stream = nullptr;
+  bool has_stream = false;
+};
+
+/// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the result
+/// must broadcast into it.
+struct Target {
+  Handle* handle = nullptr;
+  DType type = DType::f32;
+  bool resizable = false;
+};
+
+/// Writes one node id per target into `outputs`.
+using TraceFunction = void (*)(Recorder&, const void* environment, NodeId* outputs);
+
+struct Call {
+  const Handle* inputs = nullptr;
+  const ScalarArgument* scalars = nullptr;
+  Target* targets = nullptr;
+  const void* const* tags = nullptr;  ///< structural identities of type-erased parts (let), part of the key
+  unsigned input_count = 0, scalar_count = 0, target_count = 0, tag_count = 0;
+  TraceFunction trace = nullptr;
+  const void* environment = nullptr;
+  const char* name = nullptr;         ///< the user's name for a jit function, or null
+  CodeOptions options;
+  const LaunchControl* launch = nullptr;
+  Where where;
+};
+
+/// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current stream.
+KILN_API void execute(Site& site, const Call& call);
+
+/// inspect(): plans without running. See kiln/inspect.h.
+struct Inspection;
+KILN_API Inspection* inspect(Site& site, const Call& call, const char* arch);
+KILN_API void destroy(Inspection*) noexcept;
+
+// ------------------------------------------------------------------ layouts and arrays
+/// Throws ShapeError for rank > 8, negative extents or sizes beyond 2^63 bytes. strides null = C order.
+KILN_API const Layout* intern(DType type, int device_kind, int device_index, const std::int64_t* shape, int rank,
+                              const std::int64_t* strides);
+/// The view of `h` described as in record_view; for expressions `h.data` may be an index offset. Does not retain.
+KILN_API Handle view_of(const Handle& h, int kind, const std::int64_t* numbers, unsigned count, Where);
+/// The common shape of several layouts by NumPy's rules; writes into `shape` and returns the rank.
+KILN_API int broadcast_shape(const Layout* const* layouts, unsigned count, std::int64_t* shape, Where);
+
+KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank);  // current device, current stream
+KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank);
+KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides,
+                       int device_kind, int device_index);
+KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
+KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
+KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
+KILN_API Handle load_npy(const char* path, DType type, Where);
+KILN_API void save_npy(const char* path, const Handle& h, Where);
+
+// ------------------------------------------------------------------ devices and streams
+KILN_API void current_device(int& kind, int& index);
+
+}  // namespace kiln::detail

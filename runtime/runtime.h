@@ -1,0 +1,127 @@
+// runtime/runtime.h -- the whole contract between dsl and the runtime: devices, memory, binaries, launches.
+//
+// The runtime knows kernels, not graphs. Errors are kiln::Error subclasses (kiln/error.h). Every function may be called from
+// any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/kernel.h"
+
+namespace kiln::runtime {
+
+enum class DeviceKind : std::uint8_t { cpu, cuda };
+
+struct DeviceId {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+  friend bool operator==(const DeviceId&, const DeviceId&) = default;
+};
+
+struct DeviceInfo {
+  DeviceId id;
+  std::string name;        ///< "NVIDIA H200", or the CPU's model name
+  std::string arch;        ///< "sm_90"; CPU: "x86-64 avx2,fma,f16c"
+  int multiprocessors = 0; ///< CPU: threads of the pool
+  int threads_per_multiprocessor = 0;
+  std::size_t l2_bytes = 0;
+  std::size_t memory_bytes = 0;
+  int cpu_vector_bits = 0;
+};
+
+/// What a compile produced, as stored in the disk cache (design.md section 6).
+struct Binary {
+  std::vector<char> image;   ///< cubin, PTX text, or an ELF object for the CPU
+  bool is_ptx = false;       ///< the image is PTX because NVRTC does not know the architecture
+  std::string entry;         ///< lowered name of the kernel in the image
+  int registers = -1;
+  int spill_bytes = -1;
+  int shared_bytes = 0;      ///< static shared memory
+  int local_bytes = 0;
+  std::string ptx;           ///< only when asked for (inspect)
+  std::string log;           ///< compiler's log, warnings included
+};
+
+/// Compiles without a cache and without a device. Throws CompileError with the numbered source excerpt and the log.
+Binary compile(const KernelSource& source, const CompileOptions& options, bool want_ptx = false);
+
+/// The same through the memory and disk caches: compiled once per key and process, unrelated keys never wait.
+std::shared_ptr<const Binary> cached_binary(const KernelSource& source, const CompileOptions& options);
+
+/// Counters for tests and `kiln cache stats`; monotonic per process.
+struct CacheCounters {
+  std::uint64_t compiles = 0, memory_hits = 0, disk_hits = 0, disk_misses = 0, disk_rejects = 0, disk_errors = 0;
+};
+CacheCounters cache_counters();
+
+/// A native stream: CUstream, or null for the CPU (whose work is done when the call returns).
+using NativeStream = void*;
+
+/// A kernel loaded on one device and context. Owned by the runtime, valid until the process ends.
+struct LoadedKernel;
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const DeviceInfo& info() const = 0;
+  /// Stream-ordered allocation of at least one byte, 256-byte aligned. Throws OutOfMemory after trim and one retry.
+  virtual void* allocate(std::size_t bytes, NativeStream stream) = 0;
+  virtual void release(void* memory, NativeStream stream) noexcept = 0;
+  /// `kind` as seen from this device.
+  enum class Copy : std::uint8_t { host_to_device, device_to_host, device_to_device };
+  virtual void copy(void* to, const void* from, std::size_t bytes, Copy kind, NativeStream stream) = 0;
+  virtual const LoadedKernel* load(const Binary& binary, const KernelSource& source) = 0;
+  /// Enqueues one launch; `arguments` is copied before the call returns.
+  virtual void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
+                      NativeStream stream) = 0;
+  virtual NativeStream create_stream() = 0;
+  virtual void destroy_stream(NativeStream stream) noexcept = 0;
+  virtual void synchronize(NativeStream stream) = 0;
+  virtual void* create_event() = 0;
+  virtual void destroy_event(void* event) noexcept = 0;
+  virtual void record_event(void* event, NativeStream stream) = 0;
+  virtual void wait_event(NativeStream stream, void* event) = 0;  ///< later work of `stream` waits for `event`
+  virtual void synchronize_event(void* event) = 0;
+  virtual float elapsed_ms(void* begin, void* end) = 0;
+  /// Makes this device's context current on the calling thread if no context is; cheap when already done.
+  virtual void bind_thread() = 0;
+  /// True while `stream` is being captured into a CUDA graph.
+  virtual bool is_capturing(NativeStream stream) = 0;
+};
+
+/// Devices that exist here; the CPU is always listed first. Never throws for a missing driver.
+const std::vector<DeviceInfo>& devices();
+/// Why a kind of device is missing: "libcuda.so.1 not found (tried ...)", or empty when it is usable.
+std::string unavailable_reason(DeviceKind kind);
+/// Throws DeviceError when the device does not exist or cannot be used, with the reason.
+Backend& backend(DeviceId device);
+/// KILN_DEVICE, else the first GPU, else the CPU.
+DeviceId default_device();
+
+/// Owner of one allocation or of borrowed memory. The public header touches only `references`.
+struct Storage {
+  long references = 1;            ///< atomic, first member
+  void* memory = nullptr;
+  std::size_t bytes = 0;
+  DeviceId device;
+  Backend* backend = nullptr;
+  NativeStream stream = nullptr;  ///< stream of allocation; freed in its order
+  bool borrowed = false;          ///< the caller's memory (kl::view): never freed here
+  void (*deleter)(void*) = nullptr;  ///< runs once, when the last use is done (DLPack and friends)
+  void* deleter_context = nullptr;
+  struct Uses;                    ///< streams other than `stream` that touched the memory; null until one does
+  Uses* uses = nullptr;
+};
+
+Storage* allocate_storage(DeviceId device, std::size_t bytes, NativeStream stream);
+Storage* borrow_storage(DeviceId device, void* memory, std::size_t bytes);
+/// Notes that `stream` uses the memory, so that it is not reused before that stream is done. Cheap for the home stream.
+void note_use(Storage& storage, NativeStream stream);
+/// Called when `references` reaches zero.
+void destroy_storage(Storage* storage) noexcept;
+
+}  // namespace kiln::runtime

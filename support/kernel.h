@@ -1,0 +1,40 @@
+// support/kernel.h -- plain data that codegen produces and runtime consumes; the only vocabulary they share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+enum class Language : std::uint8_t { cuda, llvm_ir };
+
+/// One variant of one kernel, ready for a compiler.
+struct KernelSource {
+  Language language = Language::cuda;
+  std::string text;
+  std::string entry;                      ///< unmangled symbol of the kernel
+  std::uint32_t argument_bytes = 0;       ///< size of the by-value argument block
+  int max_threads = 0;                    ///< __launch_bounds__, 0 for CPU kernels
+};
+
+/// What changes the binary besides the text; hashed in this order.
+struct CompileOptions {
+  std::string arch;         ///< "sm_90", "compute_80", or a CPU feature string
+  bool contract = true;     ///< --fmad
+  bool fast_math = false;
+  bool lineinfo = false;
+  std::vector<std::string> extra;  ///< user options of raw kernels (include paths, defines), in order
+  friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
+};
+
+struct LaunchShape {
+  std::array<std::uint32_t, 3> grid = {1, 1, 1};
+  std::array<std::uint32_t, 3> block = {1, 1, 1};
+  std::uint32_t shared_bytes = 0;
+  std::int64_t units = 0;  ///< CPU kernels: how many units of work, split among threads
+  std::int64_t grain = 1;  ///< CPU kernels: fewest units worth a thread
+};
+
+}  // namespace kiln
