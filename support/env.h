@@ -1,0 +1,31 @@
+// support/env.h -- the only place that reads the environment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+/// One documented variable and where its value came from.
+struct Setting {
+  const char* name;           ///< "KILN_CACHE"
+  const char* default_value;  ///< as shown in the README's table
+  const char* meaning;        ///< one line
+};
+/// The table of api.md section 6; `kiln info` and the README print it.
+const std::vector<Setting>& settings();
+
+/// The value of a listed variable, or its default. Read once, at first use; unknown KILN_* names are reported once on stderr
+/// with the nearest known name.
+std::string setting(std::string_view name);
+bool is_set(std::string_view name);
+
+/// Re-reads the environment. For tests only: not safe beside other threads.
+void reload_settings();
+
+/// Other variables that kiln honours but does not own (HOME, XDG_CACHE_HOME, CUDA_HOME, ...); empty when unset.
+std::string foreign_variable(const char* name);
+
+}  // namespace kiln

@@ -1,0 +1,23 @@
+// support/log.h -- the KILN_DEBUG ladder: 0 silent (warnings only), 1 devices and cache, 2 each compile and launch with times,
+// 3 schedules and fusion decisions, 4 generated source, 5 the graph after every pass that changed it, 6 compiler logs.
+#pragma once
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+/// Current level from KILN_DEBUG, one relaxed load.
+int log_level();
+inline bool log_enabled(int level) { return log_level() >= level; }
+void log_write(int level, std::string_view message);
+/// Printed once per distinct message, at every level.
+void warn_once(std::string_view message);
+
+#define KILN_LOG(level, ...)                                                                        \
+  do {                                                                                              \
+    if (::kiln::log_enabled(level)) [[unlikely]] ::kiln::log_write(level, ::fmt::format(__VA_ARGS__)); \
+  } while (false)
+
+}  // namespace kiln
