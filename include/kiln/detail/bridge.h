@@ -57,7 +57,8 @@ class Recorder;
 using NodeId = std::uint32_t;
 
 KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
-/// An affine index operand of an inline expression: slot of an input whose Handle has no storage and whose data is the offset.
+/// An affine index operand of an inline expression: slot of an input whose Handle has no storage, whose layout is i64 and
+/// whose data is the value at the first element times 8, so that view_of moves it as it moves an address.
 KILN_API NodeId record_iota(Recorder&, unsigned slot);
 /// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
@@ -67,7 +68,9 @@ KILN_API NodeId record_operation(Recorder&, Op op, DType result, const NodeId* o
 KILN_API NodeId record_cast(Recorder&, NodeId value, DType type, Where);
 KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
 KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
-/// `kind` as codegen's ViewSpec::Kind; slice items are 4 numbers each: flags, start, stop, step.
+/// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop, step.
+enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
 /// A let() fragment: returns the node recorded for `identity` in this trace, or calls `trace` once to make it.
@@ -122,10 +125,13 @@ struct Call {
   Where where;
 };
 
+/// Frees the table of a site that belongs to a jit object. Static sites are never freed.
+KILN_API void destroy(Site& site) noexcept;
+
 /// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current stream.
 KILN_API void execute(Site& site, const Call& call);
 
-/// inspect(): plans without running. See kiln/inspect.h.
+/// inspect(): plans and compiles without running; `arch` null means the device of the operands. See kiln/inspect.h.
 struct Inspection;
 KILN_API Inspection* inspect(Site& site, const Call& call, const char* arch);
 KILN_API void destroy(Inspection*) noexcept;
@@ -143,13 +149,42 @@ KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank);  // c
 KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank);
 KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides,
                        int device_kind, int device_index);
+/// Memory for a result on a named device, on its current stream.
+KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index);
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
 KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
 KILN_API Handle load_npy(const char* path, DType type, Where);
 KILN_API void save_npy(const char* path, const Handle& h, Where);
 
-// ------------------------------------------------------------------ devices and streams
+// ------------------------------------------------------------------ devices
+// Kinds are 0 CPU, 1 CUDA. Texts live as long as the process.
 KILN_API void current_device(int& kind, int& index);
+/// Throws DeviceError when the device cannot be used.
+KILN_API void set_current_device(int kind, int index);
+KILN_API int device_count();  ///< devices that exist here; number 0 is the CPU
+KILN_API void device_at(int number, int& kind, int& index);
+KILN_API bool device_available(int kind, int index) noexcept;
+KILN_API const char* device_name(int kind, int index);  ///< throws DeviceError when there is none
+KILN_API const char* device_arch(int kind, int index);
+
+// ------------------------------------------------------------------ streams and events
+// A stream is the native handle (CUstream; null is the device's default stream, and every CPU stream).
+KILN_API void* create_stream(int kind, int index);
+KILN_API void destroy_stream(void* stream, int kind, int index) noexcept;
+KILN_API void synchronize_stream(void* stream, int kind, int index);
+/// The stream that this thread's work on the device goes to.
+KILN_API void* current_stream(int kind, int index);
+KILN_API void set_current_stream(void* stream, int kind, int index);
+/// Waits for the current stream of the current device.
+KILN_API void synchronize();
+
+KILN_API void* create_event(int kind, int index);
+KILN_API void destroy_event(void* event, int kind, int index) noexcept;
+KILN_API void record_event(void* event, void* stream, int kind, int index);
+/// Later work of `stream` waits for `event`.
+KILN_API void wait_event(void* stream, void* event, int kind, int index);
+KILN_API void synchronize_event(void* event, int kind, int index);
+KILN_API float elapsed_ms(void* begin, void* end, int kind, int index);
 
 }  // namespace kiln::detail
