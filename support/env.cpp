@@ -1,0 +1,134 @@
+// support/env.cpp -- the table of KILN_* variables and a snapshot of their values.
+#include "support/env.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <numeric>
+
+#include "support/check.h"
+
+extern char** environ;
+
+namespace kiln {
+namespace {
+
+constexpr std::string_view prefix = "KILN_";
+
+struct Snapshot {
+  std::mutex mutex;
+  bool loaded = false;
+  std::map<std::string, std::string, std::less<>> values;  // listed variables that are set
+  std::vector<std::string> unknown;
+};
+
+// Never destroyed: threads may still read settings while the process exits.
+Snapshot& snapshot() {
+  static Snapshot* const instance = new Snapshot;
+  return *instance;
+}
+
+const Setting* find_setting(std::string_view name) {
+  for (const Setting& s : settings())
+    if (name == s.name) return &s;
+  return nullptr;
+}
+
+/// Levenshtein distance, row by row.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+const char* nearest_setting(std::string_view name) {
+  const auto nearer = [&](const Setting& a, const Setting& b) {
+    return edit_distance(name, a.name) < edit_distance(name, b.name);
+  };
+  return std::min_element(settings().begin(), settings().end(), nearer)->name;
+}
+
+void load(Snapshot& s) {
+  s.loaded = true;
+  s.values.clear();
+  s.unknown.clear();
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with(prefix) || equals == std::string_view::npos) continue;
+    const std::string_view name = text.substr(0, equals);
+    if (find_setting(name)) {
+      s.values.emplace(name, text.substr(equals + 1));
+    } else {
+      s.unknown.push_back(fmt::format("environment variable {} is not known to kiln and has no effect; did you mean {}?", name,
+                                      nearest_setting(name)));
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Setting>& settings() {
+  static const auto* const table = new std::vector<Setting>{
+      {"KILN_DEVICE", "", "default device: cpu, cuda or cuda:N; unset takes the first GPU, else the CPU"},
+      {"KILN_CACHE_DIR", "", "directory of compiled kernels; unset takes $XDG_CACHE_HOME/kiln, else ~/.cache/kiln"},
+      {"KILN_CACHE", "on", "disk cache: on, ro (read only) or off"},
+      {"KILN_CACHE_LIMIT", "1G", "size above which the least recently used entries are removed; bytes, or with K, M or G"},
+      {"KILN_TUNE", "on", "tuning: off, on, or full (may also vary the order of reductions)"},
+      {"KILN_DEBUG", "0", "messages on stderr: 0 warnings only, 1 devices and cache, 2 compiles and launches, 3 decisions, "
+                          "4 generated source, 5 passes, 6 compiler logs"},
+      {"KILN_NVRTC", "", "path of libnvrtc.so, or a directory that holds it; searched before all other places"},
+      {"KILN_BUNDLE", "", "bundle of precompiled kernels to load at start"},
+      {"KILN_RECORD", "", "file that notes every kernel the application uses, input of `kiln bundle build`"},
+      {"KILN_THREADS", "", "threads of the CPU device; unset takes the cores this process may use"},
+  };
+  return *table;
+}
+
+std::string setting(std::string_view name) {
+  const Setting* const known = find_setting(name);
+  KILN_INTERNAL_CHECK(known, "{} is not in the table of settings", name);
+  Snapshot& s = snapshot();
+  const std::lock_guard lock(s.mutex);
+  if (!s.loaded) load(s);
+  const auto found = s.values.find(name);
+  return found == s.values.end() || found->second.empty() ? known->default_value : found->second;
+}
+
+bool is_set(std::string_view name) {
+  Snapshot& s = snapshot();
+  const std::lock_guard lock(s.mutex);
+  if (!s.loaded) load(s);
+  const auto found = s.values.find(name);
+  return found != s.values.end() && !found->second.empty();
+}
+
+std::vector<std::string> unknown_settings() {
+  Snapshot& s = snapshot();
+  const std::lock_guard lock(s.mutex);
+  if (!s.loaded) load(s);
+  return s.unknown;
+}
+
+void reload_settings() {
+  Snapshot& s = snapshot();
+  const std::lock_guard lock(s.mutex);
+  load(s);
+}
+
+std::string foreign_variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace kiln
