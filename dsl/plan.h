@@ -11,6 +11,8 @@
 
 namespace kiln::dsl {
 
+struct CompiledKernel;
+
 /// `block[at] = base[base] + bytes`.
 struct PointerPatch {
   std::uint32_t at = 0;
@@ -37,7 +39,7 @@ struct Launch {
   std::vector<PointerPatch> pointers;
   std::vector<OffsetPatch> offsets;
   std::vector<ScalarPatch> scalars;
-  const char* name = "";  ///< entry of the kernel, for the log; owned by the process-wide map
+  std::shared_ptr<const CompiledKernel> compiled;  ///< keeps the text that the log names
 };
 
 struct TargetPlan {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dsl/convert.h"
+#include "dsl/kernels.h"
 #include "dsl/memory.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
@@ -103,7 +104,7 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
     const std::size_t bytes = launch.image.size();
     SmallArray<unsigned char, inline_block_bytes> block(bytes);
     patch(launch, call, bases, block.data());
-    KILN_LOG(2, "launch {} grid {}x{}x{} block {}x{}x{} units {}", launch.name, launch.shape.grid[0],
+    KILN_LOG(2, "launch {} grid {}x{}x{} block {}x{}x{} units {}", launch.compiled->source.entry, launch.shape.grid[0],
              launch.shape.grid[1], launch.shape.grid[2], launch.shape.block[0], launch.shape.block[1],
              launch.shape.block[2], launch.shape.units);
     plan.backend->launch(*launch.kernel, launch.shape, block.data(), bytes, stream);
