@@ -98,6 +98,9 @@ Strided slice(const Strided& view, std::span<const ViewSpec::Item> items, Where 
 ViewSpec make_view_spec(int kind, const std::int64_t* numbers, unsigned count);
 /// Applies any view; nullopt only for a reshape that needs a copy.
 std::optional<Strided> apply_view(const Strided& view, const ViewSpec& spec, Where where);
+/// The same from the bridge's numbers, without allocating.
+std::optional<Strided> apply_view(const Strided& view, int kind, const std::int64_t* numbers, unsigned count,
+                                  Where where);
 /// The shape that `spec` makes of `shape`, for values that have no layout (expressions).
 Shape viewed_shape(const Shape& shape, const ViewSpec& spec, Where where);
 /// "transpose", "reshape", ...: the name messages use.

@@ -1,0 +1,60 @@
+// support/files.h -- the few file operations that the caches need: whole reads, atomic publication, directory checks.
+//
+// Nothing here throws for an I/O error: functions return 0 or an errno value, and callers decide what a failure means.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln::files {
+
+/// Reads a regular file that this user owns and nobody else may write. Symbolic links, other kinds of file, foreign
+/// files (EPERM) and files above `limit` bytes (EFBIG) are refused. `stamp` sets the modification time to now, best
+/// effort.
+struct ReadOptions {
+  std::uint64_t limit = std::uint64_t{1} << 31;
+  bool stamp = false;
+};
+int read_private(const std::string& path, const ReadOptions& options, std::string& contents);
+
+/// Writes `contents` under a unique name (process id and random bits) in the directory of `path`, syncs it and renames
+/// it over `path`: readers see the old file, or the whole new one. An empty directory in the place of `path` is
+/// removed.
+int publish(const std::string& path, std::string_view contents);
+
+/// Creates `path` and its missing parents with mode 0700. Existing directories are left as they are.
+int make_directories(const std::string& path);
+
+/// Why a directory must not hold code that this process will run: "" if it is owned by this user and writable by nobody
+/// else.
+std::string distrust(const std::string& directory);
+
+struct Entry {
+  std::string name;
+  std::uint64_t size = 0;        ///< bytes on disk
+  std::int64_t modified_ns = 0;  ///< since the epoch
+  bool directory = false;
+};
+/// Files and directories in `directory`, without "." and ".."; links are not followed.
+int list(const std::string& directory, std::vector<Entry>& entries);
+int remove(const std::string& path);
+
+/// True for the names that publish() gives to files it has not finished.
+bool is_temporary_name(std::string_view name);
+
+/// What a file is, cheaply: its GNU build id if it is an ELF file that has one, else name, size and modification time.
+/// Empty if the file cannot be read.
+std::string identity(const std::string& path);
+
+/// Text of an errno value, independent of the locale.
+std::string error_text(int error);
+
+// ------------------------------------------------------------------ faults, for tests
+enum class Step : std::uint8_t { open_read, read, make_directory, open_write, write, sync, rename, remove };
+/// Called before each step; a non-zero result makes the step fail with that errno. Null in production.
+using FaultHook = int (*)(Step step, const char* path);
+void set_fault_hook(FaultHook hook);
+
+}  // namespace kiln::files
