@@ -92,6 +92,9 @@ class Backend {
   virtual void bind_thread() = 0;
   /// True while `stream` is being captured into a CUDA graph.
   virtual bool is_capturing(NativeStream stream) = 0;
+  /// Whether the device can use an address, as far as the driver knows; `host` means that it certainly cannot.
+  enum class Memory : std::uint8_t { unknown, host, device };
+  virtual Memory memory_kind(const void*) { return Memory::unknown; }
 };
 
 /// Devices that exist here; the CPU is always listed first. Never throws for a missing driver.

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -33,11 +34,12 @@ enum class NodeKind : std::uint8_t {
   real_part,  ///< real part of operand 0, as a primitive of kernel bodies
   imag_part,  ///< imaginary part of operand 0
   mulhi,      ///< upper half of the full product of two unsigned integers
-  random,     ///< counter-based random number: operand 0 counter (u64), operand 1 key (u64); payload 0 uniform, 1 normal
+  random,  ///< counter-based random number: operand 0 counter (u64), operand 1 key (u64); payload 0 uniform, 1 normal
   operation,  ///< the table operation `op`
 };
 
-/// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never values.
+/// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never
+/// values.
 struct Node {
   NodeKind kind = NodeKind::literal;
   DType type = DType::f32;
@@ -77,7 +79,8 @@ class Graph {
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
 
-  /// Returns the id of an equal node or appends `node`. The location of the first writer is kept for messages.
+  /// Returns the id of an equal node or appends `node`, whose operands must be nodes of this graph. The location of the
+  /// first writer is kept for messages.
   NodeId add(const Node& node, Location where = {});
 
   NodeId input(std::uint64_t slot, DType type);
@@ -87,9 +90,16 @@ class Graph {
   /// `bits` in the representation of `type` (f16/bf16: 16 bits; b1: 0 or 1), zero-extended.
   NodeId literal(DType type, std::uint64_t bits);
   NodeId literal_value(DType type, double value);  ///< rounded to `type`; integers must be exact
+  /// complex from two real literals or values of the type of the parts.
+  NodeId complex(DType type, NodeId real, NodeId imaginary, Location where = {});
   NodeId cast(NodeId value, DType type, Location where = {});
   NodeId view(NodeId value, const ViewSpec& spec, Location where = {});
   NodeId operation(Op op, DType type, std::span<const NodeId> operands, Location where = {});
+  /// A node of any other kind (index, bitcast, mulhi, random, real_part, ...).
+  NodeId primitive(NodeKind kind, DType type, std::initializer_list<NodeId> operands, std::uint64_t payload = 0,
+                   Location where = {});
+  /// Appends a node of graph `from` whose operands are already ids of this graph (views carry their spec along).
+  NodeId adopt(const Graph& from, const Node& node, Location where = {});
 
   const ViewSpec& view_spec(const Node& node) const { return views_[node.payload]; }
   Location location(NodeId id) const { return locations_[id]; }
@@ -104,22 +114,24 @@ class Graph {
   std::vector<Location> locations_;
   std::vector<ViewSpec> views_;
   std::unordered_map<Node, NodeId, NodeHash> index_;
+  std::unordered_multimap<std::uint64_t, std::uint64_t> view_index_;  // hash of a ViewSpec -> position in views_
 };
 
-/// Nodes reachable from the outputs in canonical order: post-order from the outputs, first operand first. Independent of
-/// the order in which nodes were created (compilers evaluate operands in different orders).
+/// Nodes reachable from the outputs in canonical order: post-order from the outputs, first operand first. Independent
+/// of the order in which nodes were created (compilers evaluate operands in different orders).
 std::vector<NodeId> canonical_order(const Graph& graph);
 
 /// A copy of `graph` whose node ids are its canonical order; unreachable nodes are gone.
 Graph canonical(const Graph& graph);
 
-/// One line per node, parseable by eye: `%3 = f32 mul %1, %2`. Equal graphs print equal text.
+/// One line per reachable node in canonical order and numbering, then the outputs: `%3 = f32 mul %1, %2`. Equal graphs
+/// print equal text, in whatever order they were built; literals show their bits.
 std::string to_text(const Graph& graph);
 /// Graphviz form of the same.
 std::string to_dot(const Graph& graph);
 
-/// Throws InternalError (support/check.h) naming the first node that breaks the grammar: operand order, arity, type rules.
-/// `kernel_body` admits the primitive kinds and forbids input/index/view.
+/// Throws InternalError (support/check.h) naming the first node that breaks the grammar: operand order, arity, type
+/// rules. `kernel_body` admits load and mulhi and forbids input/index/view.
 void verify(const Graph& graph, bool kernel_body);
 
 }  // namespace kiln::codegen

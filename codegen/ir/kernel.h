@@ -1,7 +1,7 @@
 // codegen/ir/kernel.h -- one fused elementwise kernel: a body graph over a collapsed iteration space and its accesses.
 //
-// This is what schedules decide about and what both emitters print. It holds no extents, addresses or scalar values: those
-// are arguments. Two expressions with equal kernels share one compiled binary.
+// This is what schedules decide about and what both emitters print. It holds no extents, addresses or scalar values:
+// those are arguments. Two expressions with equal kernels share one compiled binary.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ enum class AxisClass : std::uint8_t { contiguous, broadcast, strided };  // elem
 /// How the kernel touches one operand. Loop axes are ordered outermost first; the last axis is the innermost.
 struct Access {
   DType type = DType::f32;
-  bool iota = false;     ///< no memory: the "address" itself, offset + sum(stride * coordinate), is the value (i64)
+  bool iota = false;  ///< no memory: the "address" itself, offset + sum(stride * coordinate), is the value (i64)
   bool store = false;
   bool aliased = false;  ///< a load whose memory some store may write (same elements): no read-only path, no restrict
-  std::uint8_t alignment = 1;  ///< bytes (1..16) that divide the base address and, in bytes, every strided outer step
+  std::uint8_t alignment = 1;   ///< bytes (1..16) that divide the base address and, in bytes, every strided outer step
   std::vector<AxisClass> axes;  ///< one per loop axis
   friend bool operator==(const Access&, const Access&) = default;
 };
@@ -31,12 +31,12 @@ struct Access {
 enum class IndexWidth : std::uint8_t { bits32, bits64 };
 
 struct Kernel {
-  int rank = 0;                     ///< loop axes after collapse; 0 = a single element
+  int rank = 0;  ///< loop axes after collapse; 0 = a single element
   IndexWidth index = IndexWidth::bits32;
-  std::vector<Access> accesses;     ///< loads and iotas first, then one per output
-  std::vector<DType> parameters;    ///< storage type of each scalar parameter
-  Graph body;                       ///< load/iota/parameter/literal leaves; outputs[k] is stored by store access k
-  std::string comment;              ///< the expression, one line, for the header of the generated text
+  std::vector<Access> accesses;   ///< loads and iotas first, then one per output
+  std::vector<DType> parameters;  ///< storage type of each scalar parameter
+  Graph body;                     ///< load/iota/parameter/literal leaves; outputs[k] is stored by store access k
+  std::string comment;            ///< the expression, one line, for the header of the generated text
 
   std::size_t first_store() const;  ///< index of the first store access
 };

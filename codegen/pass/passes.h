@@ -1,4 +1,48 @@
 // codegen/pass/passes.h -- every pass: one declaration, one contract. Run by pipeline.cpp only.
+//
+// LEGALISED BODY: the grammar of what run_pipeline returns, checked by verify_legal(). Emitters print exactly this.
+//
+// Types. Values have the types b1, i8..i64, u8..u64, f32, f64; b1 is a truth value (i1, bool). f16, bf16, c64 and c128
+// appear only where named below. Every operand has the node's own type unless a line says otherwise.
+//
+//   load a       any type. b1: the byte compared != 0. Integers, f32, f64: the value. f16, bf16: only under `cast` to
+//   f32 or
+//                as an output. c64, c128: only under real_part/imag_part or as an output.
+//   iota a       i64.
+//   parameter p  b1 (a u8 in the argument block, compared != 0), integers, f32 (also for f16/bf16 scalars), f64; c64,
+//   c128
+//                (real part first in the argument block) only under real_part/imag_part or as an output.
+//   literal      b1, integers, f32, f64; bits in `payload`.
+//   real_part, imag_part   f32 of a c64, f64 of a c128 load or parameter.
+//   complex      an output only: c64 of two f32, c128 of two f64.
+//   bitcast      f32 <-> u32/i32, f64 <-> u64/i64.
+//   mulhi        u32: upper 32 bits of the 64-bit product.
+//   cast         b1 -> integer or f32/f64 (0 or 1); integer -> integer (extends by the source's signedness, or keeps
+//   the low
+//                bits); integer -> f32/f64 (nearest even); f32 -> f64; f64 -> f32 (nearest even);
+//                f32/f64 -> integer (toward zero; the operand is never NaN and its truncated value always fits);
+//                f32 -> f16/bf16 (nearest even, overflow to inf; NaN stays NaN): an output or the operand of a cast to
+//                f32; f16/bf16 -> f32. Never to b1.
+//   operation    by the type of the operands:
+//     f32, f64   add sub mul div neg fma abs copysign fmod pow hypot, eq ne lt le gt ge (-> b1; false for NaN, ne
+//     true),
+//                where, minimum maximum (NaN propagates, -0 < +0), fmin fmax (NaN ignored, -0 < +0),
+//                sqrt rsqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh
+//                asinh acosh atanh erf erfc lgamma tgamma floor ceil round trunc.
+//     integers   add sub mul neg (wrap mod 2^n in their own type), div mod (C's; the divisor is never 0 and never -1
+//     beside
+//                MIN), bit_and bit_or bit_xor bit_not, shl shr (amount in [0, width), same type as the value; shr fills
+//                with the sign if signed), eq ne lt le gt ge (-> b1; both operands of one type), where, minimum
+//                maximum.
+//     b1         bit_and bit_or bit_xor bit_not, where.
+//   where        operand 0 is b1; operands 1 and 2 have the node's type. Both arms are total, so evaluating both is
+//   fine. outputs      a node of the store access's type: b1 (store 0 or 1), integers, f32, f64, a cast or load of
+//   f16/bf16, a
+//                `complex`, load or parameter of c64/c128.
+//
+// Exactness. add sub mul div sqrt fma, comparisons and conversions round exactly as IEEE 754 in both languages (also
+// under `contract`, which may fuse a mul with the add or sub that it feeds; values that must not be fused are built so
+// that a mul feeds no add or sub). fast_math may approximate div, sqrt and the functions.
 #pragma once
 
 #include <string_view>
@@ -24,18 +68,23 @@ Graph simplify(const Graph& graph, const PassOptions& options);
 /// Drops nodes that no output needs. (Sharing needs no pass: nodes are hash-consed.)
 Graph eliminate_dead(const Graph& graph, const PassOptions& options);
 
-/// Splits complex values into pairs of real nodes; complex loads become real_part/imag_part of the load and complex outputs
-/// `complex` of two values, so that emitters see no complex arithmetic.
+/// Splits complex values into pairs of real nodes; complex loads become real_part/imag_part of the load and complex
+/// outputs `complex` of two values, so that emitters see no complex arithmetic.
 Graph split_complex(const Graph& graph, const PassOptions& options);
+
+/// Computes f16/bf16 expressions in f32. Only casts to f16/bf16 round: the user's, and one added where a value of such
+/// a type is an output. (Casts that type promotion inserts into f16/bf16 come from 8-bit integers and are exact.)
+Graph widen_storage_types(const Graph& graph, const PassOptions& options);
 
 /// Rewrites composites and operations with corner cases (integer division, shifts, pow, floor_divide, conversions,
 /// activations, random) into primitives whose meaning is total and equal in CUDA C++ and LLVM IR.
 Graph legalize(const Graph& graph, const PassOptions& options);
 
-/// f16/bf16 values become f32 with a rounding cast exactly where api.md asks for one (stores and user casts).
-Graph widen_storage_types(const Graph& graph, const PassOptions& options);
+/// Throws InternalError naming the first node outside the grammar at the top of this file.
+void verify_legal(const Graph& graph);
 
-/// The pipeline for an elementwise kernel body, in order, with dump / time / verify around each pass.
+/// The pipeline for an elementwise kernel body, in order, with dump / time / verify around each pass. The result obeys
+/// the grammar above, holds no dead node and is canonical (node ids are the canonical order).
 Graph run_pipeline(const Graph& graph, const PassOptions& options);
 
 }  // namespace kiln::codegen

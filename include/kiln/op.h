@@ -33,8 +33,8 @@ struct OpInfo {
   const char* doc;
 };
 
-/// The table row of `op`; the single run-time copy of ops.def lives in libkiln.
-constexpr OpInfo op_info(Op op);
+/// The table row of `op`; the single run-time copy of ops.def lives in libkiln (codegen/ir/op_info.cpp).
+const OpInfo& op_info(Op op);
 
 }  // namespace detail
 }  // namespace kiln

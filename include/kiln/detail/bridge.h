@@ -57,7 +57,8 @@ class Recorder;
 using NodeId = std::uint32_t;
 
 KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
-/// An affine index operand of an inline expression: slot of an input whose Handle has no storage and whose data is the offset.
+/// An affine index operand of an inline expression: slot of an input whose Handle has no storage, whose layout is i64 and
+/// whose data is the value at the first element times 8, so that view_of moves it as it moves an address.
 KILN_API NodeId record_iota(Recorder&, unsigned slot);
 /// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
@@ -67,7 +68,9 @@ KILN_API NodeId record_operation(Recorder&, Op op, DType result, const NodeId* o
 KILN_API NodeId record_cast(Recorder&, NodeId value, DType type, Where);
 KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
 KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
-/// `kind` as codegen's ViewSpec::Kind; slice items are 4 numbers each: flags, start, stop, step.
+/// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop, step.
+enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
 /// A let() fragment: returns the node recorded for `identity` in this trace, or calls `trace` once to make it.
@@ -122,10 +125,13 @@ struct Call {
   Where where;
 };
 
+/// Frees the table of a site that belongs to a jit object. Static sites are never freed.
+KILN_API void destroy(Site& site) noexcept;
+
 /// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current stream.
 KILN_API void execute(Site& site, const Call& call);
 
-/// inspect(): plans without running. See kiln/inspect.h.
+/// inspect(): plans and compiles without running; `arch` null means the device of the operands. See kiln/inspect.h.
 struct Inspection;
 KILN_API Inspection* inspect(Site& site, const Call& call, const char* arch);
 KILN_API void destroy(Inspection*) noexcept;
@@ -143,13 +149,46 @@ KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank);  // c
 KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank);
 KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides,
                        int device_kind, int device_index);
+/// Memory for a result on a named device, on its current stream.
+KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index);
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
 KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
 KILN_API Handle load_npy(const char* path, DType type, Where);
+/// Reads the header only; writes the extents into `shape` (max_rank of them) and returns the rank.
+KILN_API int npy_info(const char* path, DType& type, std::int64_t* shape, bool& fortran_order, Where);
 KILN_API void save_npy(const char* path, const Handle& h, Where);
 
 // ------------------------------------------------------------------ devices and streams
+// A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does not
+// exist or cannot be used.
 KILN_API void current_device(int& kind, int& index);
+KILN_API void set_current_device(int kind, int index);  // of this thread
+/// Devices that exist here; device `position` of the list, the CPU first.
+KILN_API int device_count();
+KILN_API void device_at(int position, int& kind, int& index);
+KILN_API bool device_available(int kind, int index) noexcept;
+/// Why a device cannot be used and what to do, or "". Lives until the thread asks again.
+KILN_API const char* device_unavailable_reason(int kind, int index);
+KILN_API const char* device_name(int kind, int index);  // static storage: "NVIDIA H200"
+KILN_API const char* device_arch(int kind, int index);  // static storage: "sm_90"
+/// Waits for all streams that kiln knows on the device: the default stream, this thread's current one and every kl::Stream.
+KILN_API void synchronize_device(int kind, int index);
+
+/// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so that
+/// memory which is still to be freed in their order can be.
+KILN_API void* create_stream(int kind, int index);
+KILN_API void destroy_stream(int kind, int index, void* stream) noexcept;
+KILN_API void synchronize_stream(int kind, int index, void* stream);
+KILN_API void* current_stream(int kind, int index);  // of this thread on that device
+KILN_API void set_current_stream(int kind, int index, void* stream);
+
+KILN_API void* create_event(int kind, int index);
+KILN_API void destroy_event(int kind, int index, void* event) noexcept;
+KILN_API void record_event(int kind, int index, void* event, void* stream);
+/// Later work of `stream`, on the device of `stream`, waits for `event`.
+KILN_API void wait_event(int kind, int index, void* stream, void* event);
+KILN_API void synchronize_event(int kind, int index, void* event);
+KILN_API float elapsed_ms(int kind, int index, void* begin, void* end);
 
 }  // namespace kiln::detail

@@ -1,0 +1,185 @@
+// codegen/ir/graph.cpp -- the arena: hash-consing, literals as bits, canonical order.
+#include "codegen/ir/graph.h"
+
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "codegen/ir/op_info.h"
+#include "support/check.h"
+#include "support/hash.h"
+
+namespace kiln::codegen {
+namespace {
+
+std::uint64_t hash_of(const ViewSpec& spec) {
+  std::uint64_t hash = mix(0, static_cast<std::uint64_t>(spec.kind));
+  for (const std::int64_t number : spec.numbers) hash = mix(hash, static_cast<std::uint64_t>(number));
+  hash = mix(hash, spec.items.size());
+  for (const ViewSpec::Item& item : spec.items) {
+    hash = mix(hash, (item.is_index ? 1u : 0u) | (item.has_start ? 2u : 0u) | (item.has_stop ? 4u : 0u));
+    hash = mix(hash, static_cast<std::uint64_t>(item.start));
+    hash = mix(hash, static_cast<std::uint64_t>(item.stop));
+    hash = mix(hash, static_cast<std::uint64_t>(item.step));
+  }
+  return hash;
+}
+
+/// Bits of an integer value in an integer type, zero-extended; the value must be exact.
+std::uint64_t integer_bits(DType type, double value) {
+  const int width = static_cast<int>(8 * size_of(type));
+  const bool is_signed = is_signed_integer(type);
+  const double low = is_signed ? -std::ldexp(1.0, width - 1) : 0.0;
+  const double high = std::ldexp(1.0, is_signed ? width - 1 : width);
+  KILN_INTERNAL_CHECK(value >= low && value < high && value == std::trunc(value), "{} is not a value of {}", value,
+                      name_of(type));
+  const std::uint64_t bits =
+      value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) : static_cast<std::uint64_t>(value);
+  return width == 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
+}
+
+}  // namespace
+
+std::size_t Graph::NodeHash::operator()(const Node& node) const {
+  std::uint64_t hash = static_cast<std::uint64_t>(node.kind) | static_cast<std::uint64_t>(node.type) << 8 |
+                       static_cast<std::uint64_t>(node.op) << 16 | static_cast<std::uint64_t>(node.arity) << 32;
+  hash = mix(hash, node.payload);
+  hash = mix(hash, node.operands[0] | static_cast<std::uint64_t>(node.operands[1]) << 32);
+  return mix(hash, node.operands[2]);
+}
+
+NodeId Graph::add(const Node& node, Location where) {
+  for (const NodeId operand : node.inputs()) {
+    KILN_INTERNAL_CHECK(operand < size(), "operand %{} of a new node does not exist yet ({} nodes)", operand, size());
+  }
+  const auto [position, inserted] = index_.try_emplace(node, size());
+  if (inserted) {
+    KILN_INTERNAL_CHECK(size() < no_node - 1, "a graph holds at most 2^32 - 2 nodes");
+    nodes_.push_back(node);
+    locations_.push_back(where);
+  }
+  return position->second;
+}
+
+NodeId Graph::primitive(NodeKind kind, DType type, std::initializer_list<NodeId> operands, std::uint64_t payload,
+                        Location where) {
+  Node node;
+  node.kind = kind;
+  node.type = type;
+  node.payload = payload;
+  KILN_INTERNAL_CHECK(operands.size() <= node.operands.size(), "{} operands", operands.size());
+  for (const NodeId operand : operands) node.operands[node.arity++] = operand;
+  return add(node, where);
+}
+
+NodeId Graph::input(std::uint64_t slot, DType type) { return primitive(NodeKind::input, type, {}, slot); }
+NodeId Graph::load(std::uint64_t access, DType type) { return primitive(NodeKind::load, type, {}, access); }
+NodeId Graph::iota(std::uint64_t access) { return primitive(NodeKind::iota, DType::i64, {}, access); }
+NodeId Graph::parameter(std::uint64_t slot, DType type) { return primitive(NodeKind::parameter, type, {}, slot); }
+
+NodeId Graph::literal(DType type, std::uint64_t bits) {
+  KILN_INTERNAL_CHECK(!is_complex(type), "a complex literal is `complex` of two literals");
+  const std::size_t bytes = size_of(type);
+  const bool fits = type == DType::b1 ? bits <= 1 : bytes == 8 || bits >> (8 * bytes) == 0;
+  KILN_INTERNAL_CHECK(fits, "literal bits {:#x} do not fit {}", bits, name_of(type));
+  return primitive(NodeKind::literal, type, {}, bits);
+}
+
+NodeId Graph::literal_value(DType type, double value) {
+  switch (type) {
+    case DType::b1:
+      return literal(type, value != 0 ? 1 : 0);
+    case DType::f64:
+      return literal(type, std::bit_cast<std::uint64_t>(value));
+    case DType::f32:
+      return literal(type, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+    case DType::f16:
+    case DType::bf16: {
+      const float narrow = static_cast<float>(value);
+      KILN_INTERNAL_CHECK(value != value || narrow == value, "{} would round twice on its way to {}", value,
+                          name_of(type));
+      return literal(type, type == DType::f16 ? half(narrow).bits : bfloat16(narrow).bits);
+    }
+    case DType::c64:
+    case DType::c128:
+      return complex(type, literal_value(real_of(type), value), literal_value(real_of(type), 0.0));
+    default:
+      return literal(type, integer_bits(type, value));
+  }
+}
+
+NodeId Graph::complex(DType type, NodeId real, NodeId imaginary, Location where) {
+  return primitive(NodeKind::complex, type, {real, imaginary}, 0, where);
+}
+
+NodeId Graph::cast(NodeId value, DType type, Location where) {
+  return nodes_[value].type == type ? value : primitive(NodeKind::cast, type, {value}, 0, where);
+}
+
+NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where) {
+  const std::uint64_t hash = hash_of(spec);
+  const auto [first, last] = view_index_.equal_range(hash);
+  for (auto found = first; found != last; ++found) {
+    if (views_[found->second] == spec) {
+      return primitive(NodeKind::view, nodes_[value].type, {value}, found->second, where);
+    }
+  }
+  view_index_.emplace(hash, views_.size());
+  views_.push_back(spec);
+  return primitive(NodeKind::view, nodes_[value].type, {value}, views_.size() - 1, where);
+}
+
+NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Location where) {
+  Node node;
+  node.kind = NodeKind::operation;
+  node.op = op;
+  node.type = type;
+  KILN_INTERNAL_CHECK(operands.size() == detail::op_info(op).arity, "{} takes {} operands, got {}",
+                      detail::op_info(op).name, detail::op_info(op).arity, operands.size());
+  for (const NodeId operand : operands) node.operands[node.arity++] = operand;
+  return add(node, where);
+}
+
+NodeId Graph::adopt(const Graph& from, const Node& node, Location where) {
+  return node.kind == NodeKind::view ? view(node.operands[0], from.view_spec(node), where) : add(node, where);
+}
+
+std::vector<NodeId> canonical_order(const Graph& graph) {
+  std::vector<NodeId> order;
+  std::vector<std::uint8_t> seen(graph.size(), 0);
+  std::vector<std::pair<NodeId, std::uint8_t>> stack;  // a node and the number of its operands already visited
+  for (const NodeId output : graph.outputs) {
+    KILN_INTERNAL_CHECK(output < graph.size(), "output %{} does not exist", output);
+    if (seen[output]) continue;
+    seen[output] = 1;
+    stack.emplace_back(output, std::uint8_t{0});
+    while (!stack.empty()) {
+      auto& [id, visited] = stack.back();
+      const Node& node = graph[id];
+      if (visited == node.arity) {
+        order.push_back(id);
+        stack.pop_back();
+        continue;
+      }
+      const NodeId operand = node.operands[visited++];
+      if (seen[operand]) continue;
+      seen[operand] = 1;
+      stack.emplace_back(operand, std::uint8_t{0});
+    }
+  }
+  return order;
+}
+
+Graph canonical(const Graph& graph) {
+  Graph result;
+  std::vector<NodeId> renamed(graph.size(), no_node);
+  for (const NodeId id : canonical_order(graph)) {
+    Node node = graph[id];
+    for (std::size_t i = 0; i < node.arity; ++i) node.operands[i] = renamed[node.operands[i]];
+    renamed[id] = result.adopt(graph, node, graph.location(id));
+  }
+  for (const NodeId output : graph.outputs) result.outputs.push_back(renamed[output]);
+  return result;
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,98 @@
+// codegen/ir/kernel.cpp -- the argument block of a kernel and its structural identity.
+#include "codegen/ir/kernel.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace kiln::codegen {
+namespace {
+
+constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// Appends fields one after another, each at its natural alignment.
+class LayoutBuilder {
+ public:
+  void append(ArgumentKind kind, std::size_t a, std::size_t axis, std::size_t size, std::size_t alignment) {
+    Argument argument;
+    argument.kind = kind;
+    argument.a = static_cast<std::uint16_t>(a);
+    argument.axis = static_cast<std::uint16_t>(axis);
+    argument.offset = round_up(layout_.size, static_cast<std::uint32_t>(alignment));
+    argument.size = static_cast<std::uint32_t>(size);
+    layout_.size = argument.offset + argument.size;
+    layout_.arguments.push_back(argument);
+  }
+  ArgumentLayout finish() {
+    layout_.size = round_up(layout_.size, 8);
+    return std::move(layout_);
+  }
+
+ private:
+  ArgumentLayout layout_;
+};
+
+char axis_letter(AxisClass axis) {
+  return axis == AxisClass::contiguous ? 'c' : axis == AxisClass::broadcast ? 'b' : 's';
+}
+
+}  // namespace
+
+std::size_t Kernel::first_store() const {
+  const auto store = std::find_if(accesses.begin(), accesses.end(), [](const Access& access) { return access.store; });
+  return static_cast<std::size_t>(store - accesses.begin());
+}
+
+ArgumentLayout argument_layout(const Kernel& kernel) {
+  LayoutBuilder builder;
+  const auto& accesses = kernel.accesses;
+  const auto rank = static_cast<std::size_t>(kernel.rank);
+  const std::size_t index_bytes = kernel.index == IndexWidth::bits32 ? 4 : 8;
+  for (std::size_t a = 0; a < accesses.size(); ++a) {
+    if (!accesses[a].iota) builder.append(ArgumentKind::pointer, a, 0, 8, 8);
+  }
+  for (std::size_t a = 0; a < accesses.size(); ++a) {
+    if (accesses[a].iota) builder.append(ArgumentKind::offset, a, 0, 8, 8);
+  }
+  for (std::size_t axis = 0; axis < rank; ++axis)
+    builder.append(ArgumentKind::extent, 0, axis, index_bytes, index_bytes);
+  for (std::size_t a = 0; a < accesses.size(); ++a) {
+    for (std::size_t axis = 0; axis < accesses[a].axes.size(); ++axis) {
+      if (accesses[a].axes[axis] != AxisClass::strided) continue;
+      builder.append(ArgumentKind::stride, a, axis, index_bytes, index_bytes);
+    }
+  }
+  // Splitting a flat index never divides by the outermost extent.
+  const bool divides = kernel.index == IndexWidth::bits32 && rank >= 3;
+  for (std::size_t axis = 1; divides && axis < rank; ++axis) builder.append(ArgumentKind::divisor, 0, axis, 8, 4);
+
+  std::vector<std::size_t> order(kernel.parameters.size());
+  for (std::size_t p = 0; p < order.size(); ++p) order[p] = p;
+  const auto bytes_of = [&](std::size_t p) { return size_of(compute_type(kernel.parameters[p])); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes_of(a) > bytes_of(b); });
+  for (const std::size_t p : order) {
+    const DType type = compute_type(kernel.parameters[p]);
+    builder.append(ArgumentKind::parameter, p, 0, size_of(type), size_of(real_of(type)));
+  }
+  return builder.finish();
+}
+
+std::string kernel_key(const Kernel& kernel) {
+  std::string key = fmt::format("rank {} index {}\n", kernel.rank, kernel.index == IndexWidth::bits32 ? 32 : 64);
+  for (const Access& access : kernel.accesses) {
+    key += fmt::format("{} {}{} align {} axes ",
+                       access.store  ? "store"
+                       : access.iota ? "iota"
+                                     : "load",
+                       name_of(access.type), access.aliased ? " aliased" : "", access.alignment);
+    for (const AxisClass axis : access.axes) key += axis_letter(axis);
+    key += '\n';
+  }
+  key += "parameters";
+  for (const DType type : kernel.parameters) key += fmt::format(" {}", name_of(type));
+  return key + '\n' + to_text(kernel.body);
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,147 @@
+// codegen/ir/print.cpp -- graphs as text and as Graphviz.
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "codegen/ir/graph.h"
+
+namespace kiln::codegen {
+namespace {
+
+/// The value of a literal for the reader; its bits are what counts.
+std::string literal_value_text(const Node& node) {
+  const std::uint64_t bits = node.payload;
+  switch (node.type) {
+    case DType::b1:
+      return bits ? "true" : "false";
+    case DType::f64:
+      return fmt::format("{}", std::bit_cast<double>(bits));
+    case DType::f32:
+      return fmt::format("{}", std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    case DType::f16:
+      return fmt::format("{}", float{half::from_bits(static_cast<std::uint16_t>(bits))});
+    case DType::bf16:
+      return fmt::format("{}", float{bfloat16::from_bits(static_cast<std::uint16_t>(bits))});
+    default:
+      break;
+  }
+  if (!is_signed_integer(node.type)) return fmt::format("{}", bits);
+  const int unused = static_cast<int>(64 - 8 * size_of(node.type));
+  return fmt::format("{}", static_cast<std::int64_t>(bits << unused) >> unused);
+}
+
+std::string item_text(const ViewSpec::Item& item) {
+  if (item.is_index) return fmt::format("{}", item.start);
+  return fmt::format("{}:{}:{}", item.has_start ? fmt::format("{}", item.start) : "",
+                     item.has_stop ? fmt::format("{}", item.stop) : "", item.step);
+}
+
+std::string view_text(const ViewSpec& spec) {
+  constexpr const char* names[] = {"transpose", "reshape", "broadcast_to", "squeeze", "unsqueeze", "flip", "slice"};
+  std::string text = fmt::format("{}(", names[static_cast<int>(spec.kind)]);
+  const char* separator = "";
+  for (const std::int64_t number : spec.numbers) {
+    text += fmt::format("{}{}", separator, number);
+    separator = ", ";
+  }
+  for (const ViewSpec::Item& item : spec.items) {
+    text += separator + item_text(item);
+    separator = ", ";
+  }
+  return text + ")";
+}
+
+/// The node without its id, type and operands: "mul", "load 2", "literal 0x3f800000 (1)".
+std::string head_text(const Graph& graph, const Node& node) {
+  switch (node.kind) {
+    case NodeKind::input:
+      return fmt::format("input {}", node.payload);
+    case NodeKind::load:
+      return fmt::format("load {}", node.payload);
+    case NodeKind::iota:
+      return fmt::format("iota {}", node.payload);
+    case NodeKind::index:
+      return fmt::format("index axis {}", node.payload);
+    case NodeKind::parameter:
+      return fmt::format("parameter {}", node.payload);
+    case NodeKind::literal:
+      return fmt::format("literal {:#0{}x} ({})", node.payload, 2 + 2 * size_of(node.type), literal_value_text(node));
+    case NodeKind::view:
+      return fmt::format("view {}", view_text(graph.view_spec(node)));
+    case NodeKind::cast:
+      return "cast";
+    case NodeKind::bitcast:
+      return "bitcast";
+    case NodeKind::complex:
+      return "complex";
+    case NodeKind::real_part:
+      return "real_part";
+    case NodeKind::imag_part:
+      return "imag_part";
+    case NodeKind::mulhi:
+      return "mulhi";
+    case NodeKind::random:
+      return node.payload ? "random normal" : "random uniform";
+    case NodeKind::operation:
+      return detail::op_info(node.op).name;
+  }
+  return "?";
+}
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string to_text(const Graph& graph) {
+  const std::vector<NodeId> order = canonical_order(graph);
+  std::vector<NodeId> number(graph.size(), no_node);
+  std::string text;
+  for (const NodeId id : order) {
+    const Node& node = graph[id];
+    number[id] = static_cast<NodeId>(&id - order.data());
+    text += fmt::format("%{} = {} {}", number[id], name_of(node.type), head_text(graph, node));
+    const char* separator = " ";
+    for (const NodeId operand : node.inputs()) {
+      text += fmt::format("{}%{}", separator, number[operand]);
+      separator = ", ";
+    }
+    text += '\n';
+  }
+  text += "return";
+  const char* separator = " ";
+  for (const NodeId output : graph.outputs) {
+    text += fmt::format("{}%{}", separator, number[output]);
+    separator = ", ";
+  }
+  return text + '\n';
+}
+
+std::string to_dot(const Graph& graph) {
+  const std::vector<NodeId> order = canonical_order(graph);
+  std::vector<NodeId> number(graph.size(), no_node);
+  std::string text = "digraph kiln {\n  rankdir=BT;\n  node [shape=box, fontname=\"monospace\"];\n";
+  for (const NodeId id : order) {
+    const Node& node = graph[id];
+    number[id] = static_cast<NodeId>(&id - order.data());
+    text += fmt::format("  n{} [label=\"%{} {}\\n{}\"{}];\n", number[id], number[id], name_of(node.type),
+                        escaped(head_text(graph, node)), node.arity == 0 ? ", style=rounded" : "");
+    for (std::size_t i = 0; i < node.arity; ++i) {
+      const std::string label = node.arity > 1 ? fmt::format(" [label=\"{}\"]", i) : "";
+      text += fmt::format("  n{} -> n{}{};\n", number[node.operands[i]], number[id], label);
+    }
+  }
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    text += fmt::format("  out{} [label=\"output {}\", shape=ellipse];\n  n{} -> out{};\n", i, i,
+                        number[graph.outputs[i]], i);
+  }
+  return text + "}\n";
+}
+
+}  // namespace kiln::codegen
