@@ -116,7 +116,8 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
 void run_plan(const Plan& plan, const Call& call) {
   const runtime::NativeStream stream =
       call.launch && call.launch->has_stream ? call.launch->stream : current_stream(plan.device);
-  if (!plan.non_negative.empty()) [[unlikely]] check_exponents(plan, call);
+  if (!plan.non_negative.empty()) [[unlikely]]
+    check_exponents(plan, call);
 
   const unsigned inputs = call.input_count, targets = call.target_count;
   SmallArray<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());

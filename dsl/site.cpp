@@ -17,8 +17,8 @@ std::string bytes_of(const CallKey& key) {
 void check_operands(const detail::Call& call) {
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (call.inputs[i].layout) continue;
-    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first", i,
-                     place(call.where));
+    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first",
+                     i, place(call.where));
   }
 }
 
