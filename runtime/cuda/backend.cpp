@@ -1,7 +1,7 @@
 // runtime/cuda/backend.cpp -- finding devices, contexts of threads, errors in words.
 #include "runtime/cuda/backend.h"
 
-#include "runtime/cuda/cuda.h"
+#include "runtime/cuda_interface.h"
 #include "support/check.h"
 #include "support/env.h"
 #include "support/log.h"
