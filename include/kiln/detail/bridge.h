@@ -158,36 +158,40 @@ KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits 
 KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
 KILN_API Handle load_npy(const char* path, DType type, Where);
+/// Reads the header only; writes the extents into `shape` (max_rank of them) and returns the rank.
+KILN_API int npy_info(const char* path, DType& type, std::int64_t* shape, bool& fortran_order, Where);
 KILN_API void save_npy(const char* path, const Handle& h, Where);
 
-// ------------------------------------------------------------------ devices
-// Kinds are 0 CPU, 1 CUDA. Texts live as long as the process.
+// ------------------------------------------------------------------ devices and streams
+// A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does not
+// exist or cannot be used.
 KILN_API void current_device(int& kind, int& index);
-/// Throws DeviceError when the device cannot be used.
-KILN_API void set_current_device(int kind, int index);
-KILN_API int device_count();  ///< devices that exist here; number 0 is the CPU
-KILN_API void device_at(int number, int& kind, int& index);
+KILN_API void set_current_device(int kind, int index);  // of this thread
+/// Devices that exist here; device `position` of the list, the CPU first.
+KILN_API int device_count();
+KILN_API void device_at(int position, int& kind, int& index);
 KILN_API bool device_available(int kind, int index) noexcept;
-KILN_API const char* device_name(int kind, int index);  ///< throws DeviceError when there is none
-KILN_API const char* device_arch(int kind, int index);
+/// Why a device cannot be used and what to do, or "". Lives until the thread asks again.
+KILN_API const char* device_unavailable_reason(int kind, int index);
+KILN_API const char* device_name(int kind, int index);  // static storage: "NVIDIA H200"
+KILN_API const char* device_arch(int kind, int index);  // static storage: "sm_90"
+/// Waits for all streams that kiln knows on the device: the default stream, this thread's current one and every kl::Stream.
+KILN_API void synchronize_device(int kind, int index);
 
-// ------------------------------------------------------------------ streams and events
-// A stream is the native handle (CUstream; null is the device's default stream, and every CPU stream).
+/// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so that
+/// memory which is still to be freed in their order can be.
 KILN_API void* create_stream(int kind, int index);
-KILN_API void destroy_stream(void* stream, int kind, int index) noexcept;
-KILN_API void synchronize_stream(void* stream, int kind, int index);
-/// The stream that this thread's work on the device goes to.
-KILN_API void* current_stream(int kind, int index);
-KILN_API void set_current_stream(void* stream, int kind, int index);
-/// Waits for the current stream of the current device.
-KILN_API void synchronize();
+KILN_API void destroy_stream(int kind, int index, void* stream) noexcept;
+KILN_API void synchronize_stream(int kind, int index, void* stream);
+KILN_API void* current_stream(int kind, int index);  // of this thread on that device
+KILN_API void set_current_stream(int kind, int index, void* stream);
 
 KILN_API void* create_event(int kind, int index);
-KILN_API void destroy_event(void* event, int kind, int index) noexcept;
-KILN_API void record_event(void* event, void* stream, int kind, int index);
-/// Later work of `stream` waits for `event`.
-KILN_API void wait_event(void* stream, void* event, int kind, int index);
-KILN_API void synchronize_event(void* event, int kind, int index);
-KILN_API float elapsed_ms(void* begin, void* end, int kind, int index);
+KILN_API void destroy_event(int kind, int index, void* event) noexcept;
+KILN_API void record_event(int kind, int index, void* event, void* stream);
+/// Later work of `stream`, on the device of `stream`, waits for `event`.
+KILN_API void wait_event(int kind, int index, void* stream, void* event);
+KILN_API void synchronize_event(int kind, int index, void* event);
+KILN_API float elapsed_ms(int kind, int index, void* begin, void* end);
 
 }  // namespace kiln::detail

@@ -1,0 +1,133 @@
+// dsl/contexts.cpp -- composes views into affine maps and applies them to operands.
+#include "dsl/contexts.h"
+
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+Context identity(const Shape& shape) {
+  Context context;
+  context.shape = shape;
+  context.space = shape;
+  for (int axis = 0; axis < shape.rank; ++axis) context.rows[axis][axis] = 1;
+  return context;
+}
+
+/// The matrix of a view: row k is the stride vector that a unit step along axis k of the operand becomes, `offset` the
+/// start. nullopt when the view is a reshape that merges axes, which no affine map describes.
+struct ViewMap {
+  std::array<Extents, max_rank> rows = {};
+  Extents offset = {};
+};
+std::optional<ViewMap> view_map(const codegen::ViewSpec& spec, const Shape& operand, Where where) {
+  ViewMap map;
+  for (int axis = 0; axis < operand.rank; ++axis) {
+    Strided probe{operand, {}, 0};
+    probe.strides[axis] = 1;
+    const std::optional<Strided> seen = apply_view(probe, spec, where);
+    if (!seen) return std::nullopt;
+    for (int out = 0; out < seen->shape.rank; ++out)
+      map.rows[axis][out] = seen->shape.extents[out] == 1 ? 0 : seen->strides[out];
+    map.offset[axis] = seen->offset;
+  }
+  return map;
+}
+
+/// `view`, whose shape is that of `context`, over the coordinates of the context's parent space.
+Strided pull(const Strided& view, const Context& context) {
+  Strided result{context.space, {}, view.offset};
+  for (int axis = 0; axis < view.shape.rank; ++axis) {
+    result.offset += view.strides[axis] * context.offset[axis];
+    for (int out = 0; out < context.space.rank; ++out)
+      result.strides[out] += view.strides[axis] * context.rows[axis][out];
+  }
+  return result;
+}
+
+void append(std::vector<std::int64_t>& key, const Shape& shape) {
+  key.push_back(shape.rank);
+  key.insert(key.end(), shape.extents.begin(), shape.extents.begin() + shape.rank);
+}
+
+}  // namespace
+
+Contexts::Contexts(const Shape& loop) { intern(identity(loop), {}); }
+
+int Contexts::intern(const Context& context, Where where) {
+  std::vector<std::int64_t> key{context.parent};
+  append(key, context.shape);
+  append(key, context.space);
+  for (int axis = 0; axis < context.shape.rank; ++axis) {
+    key.push_back(context.offset[axis]);
+    key.insert(key.end(), context.rows[axis].begin(), context.rows[axis].begin() + context.space.rank);
+  }
+  const auto [entry, inserted] = index_.try_emplace(std::move(key), static_cast<int>(contexts_.size()));
+  if (inserted) {
+    contexts_.push_back(context);
+    places_.push_back(where);
+  }
+  return entry->second;
+}
+
+/// The map to the coordinates of a value of `shape` that is broadcast to the context's shape.
+Context Contexts::aligned(int context, const Shape& shape) const {
+  const Context& from = contexts_[context];
+  Context result;
+  result.shape = shape;
+  result.parent = from.parent;
+  result.space = from.space;
+  const int skipped = from.shape.rank - shape.rank;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    if (shape.extents[axis] == 1) continue;  // one coordinate only, 0
+    result.rows[axis] = from.rows[axis + skipped];
+    result.offset[axis] = from.offset[axis + skipped];
+  }
+  return result;
+}
+
+int Contexts::below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result,
+                    Where where) {
+  const Context outer = aligned(context, result);
+  const std::optional<ViewMap> map = view_map(spec, operand, where);
+  if (!map) {
+    Context inner = identity(operand);
+    inner.parent = intern(outer, outer.parent < 0 ? where : places_[context]);
+    return intern(inner, where);
+  }
+  Context inner;
+  inner.shape = operand;
+  inner.parent = outer.parent;
+  inner.space = outer.space;
+  for (int axis = 0; axis < operand.rank; ++axis) {
+    inner.offset[axis] = map->offset[axis];
+    for (int middle = 0; middle < result.rank; ++middle) {
+      const std::int64_t factor = map->rows[axis][middle];
+      if (factor == 0) continue;
+      inner.offset[axis] += factor * outer.offset[middle];
+      for (int out = 0; out < outer.space.rank; ++out) inner.rows[axis][out] += factor * outer.rows[middle][out];
+    }
+  }
+  return intern(inner, places_[context]);
+}
+
+Strided Contexts::resolve(const Strided& view, int context) const {
+  Strided seen = view;
+  for (;;) {
+    const Context& at = contexts_[context];
+    seen = pull(broadcast_to("broadcast", seen, at.shape, {}), at);
+    if (at.parent < 0) return seen;
+    const Shape& to = contexts_[at.parent].shape;
+    const std::optional<Strided> next = reshape(seen, to.span(), places_[context]);
+    if (!next) {
+      fail<ShapeError>(
+          "reshape of an expression from {} to {}{}: an operand of this layout cannot be seen in the new shape "
+          "without a copy; write kl::eval(expression).reshape(...) to compute it first",
+          to_text(at.space), to_text(to), place(places_[context]));
+    }
+    seen = *next;
+    context = at.parent;
+  }
+}
+
+}  // namespace kiln::dsl

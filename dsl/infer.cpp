@@ -1,0 +1,109 @@
+// dsl/infer.cpp -- shape inference over a traced graph.
+#include "dsl/infer.h"
+
+#include <algorithm>
+
+#include "codegen/ir/op_info.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+using codegen::Node;
+using codegen::NodeKind;
+
+/// Widens `result` by `shape`; false when they do not broadcast.
+bool merge(Shape& result, const Shape& shape) {
+  if (shape.rank > result.rank) {
+    const int added = shape.rank - result.rank;
+    for (int axis = result.rank - 1; axis >= 0; --axis) result.extents[axis + added] = result.extents[axis];
+    for (int axis = 0; axis < added; ++axis) result.extents[axis] = 1;
+    result.rank = shape.rank;
+  }
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    std::int64_t& extent = result.extents[axis + result.rank - shape.rank];
+    const std::int64_t other = shape.extents[axis];
+    if (extent == other || other == 1) continue;
+    if (extent != 1) return false;
+    extent = other;
+  }
+  return true;
+}
+
+[[noreturn]] void fail_broadcast(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
+  const Node& node = graph[id];
+  std::string operands;
+  for (const codegen::NodeId operand : node.inputs()) {
+    if (!operands.empty()) operands += operand == node.inputs().back() ? " and " : ", ";
+    operands += fmt::format("{} of {}", to_text(shapes[operand]), name_of(graph[operand].type));
+  }
+  fail<ShapeError>(
+      "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
+      "must be equal or 1: use reshape, unsqueeze or a slice to make them agree",
+      node_name(node), operands, place(where_of(graph, id)));
+}
+
+Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
+  Shape result;
+  for (const codegen::NodeId operand : graph[id].inputs())
+    if (!merge(result, shapes[operand])) fail_broadcast(graph, id, shapes);
+  return result;
+}
+
+}  // namespace
+
+const char* node_name(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::input:
+    case NodeKind::load:
+      return "load";
+    case NodeKind::iota:
+    case NodeKind::index:
+      return "index";
+    case NodeKind::parameter:
+      return "scalar";
+    case NodeKind::literal:
+      return "literal";
+    case NodeKind::view:
+      return "view";
+    case NodeKind::cast:
+      return "cast";
+    case NodeKind::bitcast:
+      return "bitcast";
+    case NodeKind::complex:
+      return "complex";
+    case NodeKind::real_part:
+      return "real";
+    case NodeKind::imag_part:
+      return "imag";
+    case NodeKind::mulhi:
+      return "mulhi";
+    case NodeKind::random:
+      return "random";
+    case NodeKind::operation:
+      return detail::op_info(node.op).name;
+  }
+  return "";
+}
+
+std::vector<Shape> infer_shapes(const codegen::Graph& graph, std::span<const Shape> inputs) {
+  std::vector<Shape> shapes(graph.size());
+  for (codegen::NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    switch (node.kind) {
+      case NodeKind::input:
+      case NodeKind::iota:
+        KILN_INTERNAL_CHECK(node.payload < inputs.size(), "input {} of {}", node.payload, inputs.size());
+        shapes[id] = inputs[node.payload];
+        break;
+      case NodeKind::view:
+        shapes[id] = viewed_shape(shapes[node.operands[0]], graph.view_spec(node), where_of(graph, id));
+        break;
+      default:
+        shapes[id] = common_shape(graph, id, shapes);
+    }
+  }
+  return shapes;
+}
+
+}  // namespace kiln::dsl

@@ -1,0 +1,55 @@
+// dsl/lower.h -- from a traced graph and concrete layouts to kernel bodies: views are pushed down to the operands.
+//
+// A view of an expression is the expression of viewed operands. Walking down from an output, each node is reached in a
+// context: the affine map from the coordinates of the loop to the coordinates of the node. Equal maps are one context,
+// so the work is linear in the distinct (node, map) pairs and never in the number of paths.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "codegen/ir/graph.h"
+#include "dsl/shapes.h"
+
+namespace kiln::dsl {
+
+/// What a traced input slot stands for in this call.
+struct Operand {
+  Strided view;  ///< from the handle's data, in elements
+  DType type = DType::f32;
+  bool iota = false;  ///< no memory: the address itself is the value
+  int merged = 0;     ///< the first slot with the same data and layout; its own number if none
+};
+
+/// One distinct load or iota of a kernel: an operand seen over the loop.
+struct Leaf {
+  int slot = -1;  ///< input slot; -1 for kl::index, whose values follow from the loop alone
+  bool iota = false;
+  DType type = DType::f32;
+  Strided view;  ///< over the loop's shape
+  friend bool operator==(const Leaf&, const Leaf&) = default;
+};
+
+/// A scalar argument as one kernel takes it: the same slot may be wanted in two types.
+struct Parameter {
+  unsigned slot = 0;
+  DType type = DType::f32;
+  friend bool operator==(const Parameter&, const Parameter&) = default;
+};
+
+/// A kernel body over an uncollapsed loop. Load and iota nodes number `leaves`, parameter nodes `parameters`.
+struct Body {
+  codegen::Graph graph;
+  std::vector<Leaf> leaves;
+  std::vector<Parameter> parameters;
+};
+
+/// The body that computes `outputs` (nodes of `graph`) over `loop`. ShapeError when a reshape cannot be pushed down.
+Body lower(const codegen::Graph& graph, std::span<const Shape> shapes, std::span<const Operand> operands,
+           std::span<const codegen::NodeId> outputs, const Shape& loop);
+
+/// Renumbers leaves and parameters in the order of their first use in `body.graph` and drops unused ones. A pass may
+/// have removed uses, and equal expressions must number alike.
+Body renumbered(const Body& body);
+
+}  // namespace kiln::dsl

@@ -1,0 +1,250 @@
+// dsl/memory.cpp -- allocation, borrowing and copies behind the bridge.
+#include "dsl/memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dsl/session.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+
+using detail::Handle;
+using detail::Layout;
+using runtime::Backend;
+using runtime::DeviceId;
+using runtime::DeviceKind;
+using runtime::NativeStream;
+using Copy = runtime::Backend::Copy;
+
+OwnedHandle allocate_on(DeviceId device, DType type, const Shape& shape, const char* operation, Where where) {
+  const Layout* layout = intern(type, device, contiguous(operation, shape, where), operation, where);
+  const std::size_t bytes = std::max<std::size_t>(static_cast<std::size_t>(layout->high), 1);
+  runtime::Storage* storage = runtime::allocate_storage(device, bytes, current_stream(device));
+  return OwnedHandle({reinterpret_cast<detail::Storage*>(storage), storage->memory, layout});
+}
+
+Handle reinterpreted(const Handle& handle, DType type) {
+  if (handle.layout->dtype == type) return handle;
+  return {handle.storage, handle.data, intern(type, device_of(*handle.layout), strided_of(*handle.layout))};
+}
+
+namespace {
+
+std::string name_of(DeviceId device) {
+  return device.kind == DeviceKind::cpu ? std::string("cpu") : fmt::format("cuda:{}", device.index);
+}
+
+std::size_t bytes_of(const Layout& layout) { return static_cast<std::size_t>(layout.size) * size_of(layout.dtype); }
+
+/// Throws when the copy would have to wait for a stream that is being captured into a graph.
+void check_not_capturing(const char* operation, Backend& backend, NativeStream stream, Where where) {
+  if (backend.is_capturing(stream)) {
+    fail<DeviceError>(
+        "[{}] cannot wait for a stream that is being captured into a CUDA graph{}; copy before or after the capture",
+        operation, place(where));
+  }
+}
+
+/// Copies are exact for every bit pattern: elements travel as unsigned integers of their size. Complex numbers stay
+/// what they are, since their memory may be aligned to their parts only.
+DType carrier(DType type) {
+  if (is_complex(type)) return type;
+  switch (size_of(type)) {
+    case 1:
+      return DType::u8;
+    case 2:
+      return DType::u16;
+    case 4:
+      return DType::u32;
+    default:
+      return DType::u64;
+  }
+}
+
+void trace_identity(detail::Recorder& recorder, const void* environment, detail::NodeId* outputs) {
+  outputs[0] = detail::record_input(recorder, 0, *static_cast<const DType*>(environment));
+}
+
+/// C-order copy by a kernel, for layouts that no single copy command can express.
+OwnedHandle gather(const Handle& source) {
+  static detail::Site sites[dtype_count];  // one expression per element type
+  const DType type = carrier(source.layout->dtype);
+  const Handle input = reinterpreted(source, type);
+  Handle result;
+  detail::Target target{&result, type, true};
+  detail::Call call;
+  call.inputs = &input;
+  call.input_count = 1;
+  call.targets = &target;
+  call.target_count = 1;
+  call.trace = &trace_identity;
+  call.environment = &type;
+  call.name = "copy";
+  detail::execute(sites[static_cast<int>(type)], call);
+  OwnedHandle owner(result);
+  const Handle copied = reinterpreted(owner.get(), source.layout->dtype);
+  owner.take();
+  return OwnedHandle(copied);
+}
+
+/// C-order copy on the device of `source`.
+OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
+  const Layout& layout = *source.layout;
+  const DeviceId device = device_of(layout);
+  if (device.kind != DeviceKind::cpu && !layout.contiguous) return gather(source);
+  OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
+  if (layout.size == 0) return result;
+  if (device.kind == DeviceKind::cpu) {
+    copy_strided(result.get().data, source.data, strided_of(layout), size_of(layout.dtype));
+    return result;
+  }
+  const NativeStream stream = current_stream(device);
+  runtime::note_use(*storage_of(source), stream);
+  runtime::backend(device).copy(result.get().data, source.data, bytes_of(layout), Copy::device_to_device, stream);
+  return result;
+}
+
+/// Between two GPUs, ordered after the source's stream and before later work of the destination's.
+void copy_between_gpus(const Handle& to, const Handle& from) {
+  const DeviceId here = device_of(*from.layout), there = device_of(*to.layout);
+  Backend& source = runtime::backend(here);
+  Backend& target = runtime::backend(there);
+  const NativeStream stream = current_stream(there);
+  void* ready = source.create_event();
+  try {
+    source.record_event(ready, current_stream(here));
+    target.wait_event(stream, ready);
+    runtime::note_use(*storage_of(from), stream);
+    target.copy(to.data, from.data, bytes_of(*from.layout), Copy::device_to_device, stream);
+  } catch (...) {
+    source.destroy_event(ready);
+    throw;
+  }
+  source.destroy_event(ready);
+}
+
+/// Host memory to the start of `to`; the host memory may be reused when this returns.
+void upload(const Handle& to, const void* values, const char* operation, Where where) {
+  const Layout& layout = *to.layout;
+  if (layout.size == 0) return;
+  const DeviceId device = device_of(layout);
+  if (device.kind == DeviceKind::cpu) {
+    std::memcpy(to.data, values, bytes_of(layout));
+    return;
+  }
+  Backend& backend = runtime::backend(device);
+  const NativeStream stream = current_stream(device);
+  check_not_capturing(operation, backend, stream, where);
+  backend.copy(to.data, values, bytes_of(layout), Copy::host_to_device, stream);
+  backend.synchronize(stream);  // page-locked sources are read after the call returns
+}
+
+void download(const Handle& from, void* values, const char* operation, Where where) {
+  const Layout& layout = *from.layout;
+  if (layout.size == 0) return;
+  const DeviceId device = device_of(layout);
+  if (device.kind == DeviceKind::cpu) {
+    copy_strided(values, from.data, strided_of(layout), size_of(layout.dtype));
+    return;
+  }
+  Backend& backend = runtime::backend(device);
+  const NativeStream stream = current_stream(device);
+  check_not_capturing(operation, backend, stream, where);
+  OwnedHandle packed;
+  if (!layout.contiguous) packed = gather(from);
+  const Handle& source = layout.contiguous ? from : packed.get();
+  runtime::note_use(*storage_of(source), stream);
+  backend.copy(values, source.data, bytes_of(layout), Copy::device_to_host, stream);
+  backend.synchronize(stream);
+}
+
+void check_borrowed(const void* data, const Layout& layout, DeviceId device) {
+  if (layout.size == 0) return;
+  const Shape shape = shape_of(layout);
+  if (!data) {
+    fail<DeviceError>("[view] null pointer for {} elements of shape {}; pass the address of the first element",
+                      layout.size, to_text(shape));
+  }
+  const std::size_t alignment = size_of(real_of(layout.dtype));
+  if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
+    fail<DeviceError>(
+        "[view] address {} is not a multiple of {}, the size of {}; elements must be aligned to their size", data,
+        alignment, name_of(real_of(layout.dtype)));
+  }
+  if (device.kind == DeviceKind::cuda && runtime::backend(device).memory_kind(data) == Backend::Memory::host) {
+    fail<DeviceError>(
+        "[view] address {} is ordinary host memory, but the view of shape {} was asked for on {}; pass Device::cpu(), "
+        "or copy "
+        "the values with from_host",
+        data, to_text(shape), name_of(device));
+  }
+}
+
+Handle require_elements(const Handle& handle, const char* operation, Where where) {
+  if (!handle.layout) {
+    fail<ShapeError>("[{}] of an array that was never given a shape{}; assign to it first", operation, place(where));
+  }
+  return handle;
+}
+
+}  // namespace
+}  // namespace kiln::dsl
+
+namespace kiln::detail {
+
+using namespace dsl;
+
+void destroy(Storage* s) noexcept { runtime::destroy_storage(reinterpret_cast<runtime::Storage*>(s)); }
+
+Handle allocate(DType type, const std::int64_t* shape, int rank) {
+  const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, {});
+  return allocate_on(dsl::current_device(), type, checked, "array", {}).take();
+}
+
+Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank) {
+  const Shape checked = make_shape("from_host", {shape, static_cast<std::size_t>(rank)}, {});
+  OwnedHandle result = allocate_on(dsl::current_device(), type, checked, "from_host", {});
+  upload(result.get(), values, "from_host", {});
+  return result.take();
+}
+
+Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides, int device_kind,
+              int device_index) {
+  const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
+  runtime::backend(device);  // throws when there is no such device
+  const Layout* layout = intern(type, device_kind, device_index, shape, rank, strides);
+  check_borrowed(data, *layout, device);
+  char* first = static_cast<char*>(data) + layout->low;
+  runtime::Storage* storage =
+      runtime::borrow_storage(device, first, static_cast<std::size_t>(layout->high - layout->low));
+  return {reinterpret_cast<Storage*>(storage), data, layout};
+}
+
+void to_host(const Handle& h, void* values, Where where) {
+  if (h.layout) download(h, values, "to_host", where);
+}
+
+Handle clone(const Handle& h) { return copy_of(require_elements(h, "clone", {}), "clone", {}).take(); }
+
+Handle to_device(const Handle& h, int device_kind, int device_index) {
+  const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
+  const Layout& layout = *require_elements(h, "to", {}).layout;
+  if (device_of(layout) == device) return copy_of(h, "to", {}).take();
+  runtime::backend(device);  // throws before anything is copied
+  OwnedHandle packed;
+  if (!layout.contiguous) packed = copy_of(h, "to", {});
+  const Handle& source = layout.contiguous ? h : packed.get();
+  OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), "to", {});
+  if (layout.size == 0) return result.take();
+  if (device.kind == runtime::DeviceKind::cpu) {
+    download(source, result.get().data, "to", {});
+  } else if (layout.device_kind == 0) {
+    upload(result.get(), source.data, "to", {});
+  } else {
+    copy_between_gpus(result.get(), source);
+  }
+  return result.take();
+}
+
+}  // namespace kiln::detail

@@ -1,0 +1,43 @@
+// dsl/memory.h -- handles that own, and copies between layouts and devices.
+#pragma once
+
+#include <utility>
+
+#include <kiln/detail/bridge.h>
+
+#include "dsl/layouts.h"
+#include "runtime/runtime.h"
+
+namespace kiln::dsl {
+
+/// The runtime's view of a handle's storage; null for default-constructed arrays and index operands.
+inline runtime::Storage* storage_of(const detail::Handle& handle) {
+  return reinterpret_cast<runtime::Storage*>(handle.storage);
+}
+
+/// One reference to a handle's storage, given up at the end of the scope.
+class OwnedHandle {
+ public:
+  OwnedHandle() = default;
+  explicit OwnedHandle(detail::Handle handle) : handle_(handle) {}
+  OwnedHandle(OwnedHandle&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  OwnedHandle& operator=(OwnedHandle&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~OwnedHandle() { detail::release(handle_.storage); }
+  const detail::Handle& get() const { return handle_; }
+  detail::Handle take() { return std::exchange(handle_, {}); }
+
+ private:
+  detail::Handle handle_;
+};
+
+/// Uninitialised C-order array on `device`, in the order of the thread's current stream there.
+OwnedHandle allocate_on(runtime::DeviceId device, DType type, const Shape& shape, const char* operation, Where where);
+/// Another layout of the same elements' bytes: `type` must have the size of the handle's type. Does not retain.
+detail::Handle reinterpreted(const detail::Handle& handle, DType type);
+/// Copies the elements of a host array into C order at `to`.
+void copy_strided(void* to, const void* from, const Strided& view, std::size_t element_bytes);
+
+}  // namespace kiln::dsl
