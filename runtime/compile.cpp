@@ -11,7 +11,7 @@ Binary compile(const KernelSource& source, const CompileOptions& options, bool w
     case Language::cuda:
       return cuda::compile(source, options, want_ptx);
     case Language::llvm_ir:
-      return compile_cpu(source, options);
+      return compile_cpu(source, options, want_ptx);
   }
   KILN_INTERNAL_CHECK(false, "unknown language {}", static_cast<int>(source.language));
   return {};

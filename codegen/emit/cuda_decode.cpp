@@ -31,9 +31,14 @@ std::string Writer::outer_offset(std::size_t a, const std::vector<int>& axes) co
   for (const int axis : axes) {
     const auto at = static_cast<std::size_t>(axis);
     switch (kernel_.accesses[a].axes[at]) {
-      case AxisClass::broadcast: break;
-      case AxisClass::contiguous: text += fmt::format(" + {}(c{})", type, axis); break;
-      case AxisClass::strided: text += fmt::format(" + {}(c{}) * {}", type, axis, stride(a, at)); break;
+      case AxisClass::broadcast:
+        break;
+      case AxisClass::contiguous:
+        text += fmt::format(" + {}(c{})", type, axis);
+        break;
+      case AxisClass::strided:
+        text += fmt::format(" + {}(c{}) * {}", type, axis, stride(a, at));
+        break;
     }
   }
   return text;
