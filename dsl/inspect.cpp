@@ -26,8 +26,8 @@ struct OwningInspection : detail::Inspection {
 
 constexpr int max_registers_per_thread = 255;
 
-/// Resident threads over the maximum of 2048 per multiprocessor, limited by registers (64 Ki, allotted by warps in units of
-/// 256) and blocks (32). Shared memory of elementwise kernels never binds.
+/// Resident threads over the maximum of 2048 per multiprocessor, limited by registers (64 Ki, allotted by warps in
+/// units of 256) and blocks (32). Shared memory of elementwise kernels never binds.
 double occupancy(int registers, unsigned block) {
   if (registers <= 0 || registers > max_registers_per_thread || block == 0) return -1;
   const unsigned warps = (block + 31) / 32;
@@ -46,7 +46,10 @@ std::string access_lines(const DraftKernel& draft) {
   std::string text;
   for (std::size_t a = 0; a < draft.kernel.accesses.size(); ++a) {
     const codegen::Access& access = draft.kernel.accesses[a];
-    text += fmt::format("    {:<6} {:<4} strides {}", access.store ? "store" : access.iota ? "index" : "load",
+    text += fmt::format("    {:<6} {:<4} strides {}",
+                        access.store  ? "store"
+                        : access.iota ? "index"
+                                      : "load",
                         name_of(access.type), strides_text(draft.nest, a));
     if (!access.iota) text += fmt::format(", aligned to {} bytes", access.alignment);
     text += access.aliased ? ", computed in place\n" : "\n";
@@ -55,8 +58,8 @@ std::string access_lines(const DraftKernel& draft) {
 }
 
 std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, std::size_t number) {
-  std::string text = fmt::format("kernel {}: {}\n  computes {}\n  loop {} with {}-bit indices, schedule {}: {}\n", number,
-                                 info.name.c_str(), draft.kernel.comment, to_text(draft.nest.shape),
+  std::string text = fmt::format("kernel {}: {}\n  computes {}\n  loop {} with {}-bit indices, schedule {}: {}\n",
+                                 number, info.name.c_str(), draft.kernel.comment, to_text(draft.nest.shape),
                                  draft.kernel.index == codegen::IndexWidth::bits32 ? 32 : 64, draft.schedule.key(),
                                  draft.schedule.reason);
   text += access_lines(draft);
@@ -70,7 +73,8 @@ std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, std::s
   return text;
 }
 
-KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, const Machine& machine, const CodeFlags& flags) {
+KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, const Machine& machine,
+                         const CodeFlags& flags) {
   const KernelSource source = emit(draft.kernel, draft.schedule, machine, flags);
   const runtime::Binary binary = runtime::compile(source, compile_options(machine, flags), machine.traits.cuda);
   KernelInfo info;
