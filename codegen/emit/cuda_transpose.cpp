@@ -20,7 +20,8 @@ int Writer::turned_width(std::size_t a) const {
   const int size = static_cast<int>(size_of(access.type));
   int bytes = std::min<int>(access.alignment, 16);
   for (std::size_t axis = 0; axis < access.axes.size(); ++axis) {
-    if (static_cast<int>(axis) != turned_axis_ && access.axes[axis] == AxisClass::contiguous) bytes = std::min(bytes, size);
+    if (static_cast<int>(axis) != turned_axis_ && access.axes[axis] == AxisClass::contiguous)
+      bytes = std::min(bytes, size);
   }
   return std::clamp(bytes / size, 1, schedule_.tile * schedule_.tile / schedule_.block);
 }
@@ -138,7 +139,8 @@ void Writer::tile_reads(bool inside) {
   for (std::size_t a = 0; a < kernel_.first_store(); ++a) any = any || (!is_iota(a) && !is_turned(a));
   if (!any) return;
   unrolled("p", passes(schedule_.vector));
-  line("const {0} r = row + p * {1}u + y{2}, c = column + x{2};", index_, pass_rows(schedule_.vector), schedule_.vector);
+  line("const {0} r = row + p * {1}u + y{2}, c = column + x{2};", index_, pass_rows(schedule_.vector),
+       schedule_.vector);
   for (std::size_t a = 0; a < kernel_.first_store(); ++a) {
     if (!is_iota(a) && !is_turned(a)) tile_move(a, false, inside);
   }

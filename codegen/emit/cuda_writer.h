@@ -100,8 +100,8 @@ class Writer {
   Prelude prelude_;
   std::string text_;
   int indent_ = 0;
-  std::string index_;  ///< unsigned type of positions
-  std::string step_;   ///< signed type of strides and offsets
+  std::string index_;                  ///< unsigned type of positions
+  std::string step_;                   ///< signed type of strides and offsets
   std::vector<std::string> pointers_;  ///< pointer (or i64 start of an iota) of each access, outer axes included
   std::vector<int> turned_;            ///< accesses that go through shared memory
   int turned_axis_ = -1;               ///< the axis along which they are contiguous
