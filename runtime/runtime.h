@@ -1,7 +1,7 @@
 // runtime/runtime.h -- the whole contract between dsl and the runtime: devices, memory, binaries, launches.
 //
-// The runtime knows kernels, not graphs. Errors are kiln::Error subclasses (kiln/error.h). Every function may be called from
-// any thread.
+// The runtime knows kernels, not graphs. Errors are kiln::Error subclasses (kiln/error.h). Every function may be called
+// from any thread.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct DeviceId {
 
 struct DeviceInfo {
   DeviceId id;
-  std::string name;        ///< "NVIDIA H200", or the CPU's model name
-  std::string arch;        ///< "sm_90"; CPU: "x86-64 avx2,fma,f16c"
-  int multiprocessors = 0; ///< CPU: threads of the pool
+  std::string name;         ///< "NVIDIA H200", or the CPU's model name
+  std::string arch;         ///< "sm_90"; CPU: "x86-64 avx2,fma,f16c"
+  int multiprocessors = 0;  ///< CPU: threads of the pool
   int threads_per_multiprocessor = 0;
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
@@ -35,15 +35,16 @@ struct DeviceInfo {
 
 /// What a compile produced, as stored in the disk cache (design.md section 6).
 struct Binary {
-  std::vector<char> image;   ///< cubin, PTX text, or an ELF object for the CPU
-  bool is_ptx = false;       ///< the image is PTX because NVRTC does not know the architecture
-  std::string entry;         ///< lowered name of the kernel in the image
+  std::vector<char> image;  ///< cubin, PTX text, or an ELF object for the CPU
+  bool is_ptx = false;      ///< the image is PTX because NVRTC does not know the architecture
+  std::string entry;        ///< lowered name of the kernel in the image
   int registers = -1;
   int spill_bytes = -1;
-  int shared_bytes = 0;      ///< static shared memory
+  int shared_bytes = 0;  ///< static shared memory
   int local_bytes = 0;
-  std::string ptx;           ///< only when asked for (inspect)
-  std::string log;           ///< compiler's log, warnings included
+  std::string ptx;         ///< only when asked for (inspect)
+  std::string log;         ///< compiler's log, warnings included
+  CompileOptions options;  ///< what it was compiled with; a backend that cannot load the image compiles it again
 };
 
 /// Compiles without a cache and without a device. Throws CompileError with the numbered source excerpt and the log.
@@ -107,22 +108,24 @@ DeviceId default_device();
 
 /// Owner of one allocation or of borrowed memory. The public header touches only `references`.
 struct Storage {
-  long references = 1;            ///< atomic, first member
+  long references = 1;  ///< atomic, first member
   void* memory = nullptr;
   std::size_t bytes = 0;
   DeviceId device;
   Backend* backend = nullptr;
-  NativeStream stream = nullptr;  ///< stream of allocation; freed in its order
-  bool borrowed = false;          ///< the caller's memory (kl::view): never freed here
+  NativeStream stream = nullptr;     ///< stream of allocation; freed in its order
+  bool borrowed = false;             ///< the caller's memory (kl::view): never freed here
   void (*deleter)(void*) = nullptr;  ///< runs once, when the last use is done (DLPack and friends)
   void* deleter_context = nullptr;
-  struct Uses;                    ///< streams other than `stream` that touched the memory; null until one does
+  struct Uses;  ///< streams other than `stream` that touched the memory; null until one does
   Uses* uses = nullptr;
 };
 
 Storage* allocate_storage(DeviceId device, std::size_t bytes, NativeStream stream);
 Storage* borrow_storage(DeviceId device, void* memory, std::size_t bytes);
-/// Notes that `stream` uses the memory, so that it is not reused before that stream is done. Cheap for the home stream.
+/// Notes that `stream` uses the memory, so that it is not reused before that stream is done. Cheap for the home stream;
+/// may be called before or after the work is enqueued. A wrapped stream of the host must outlive the arrays that were
+/// used on it.
 void note_use(Storage& storage, NativeStream stream);
 /// Called when `references` reaches zero.
 void destroy_storage(Storage* storage) noexcept;

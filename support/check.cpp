@@ -4,8 +4,9 @@
 namespace kiln {
 
 void internal_failure(const char* condition, const char* file, int line, std::string_view message) {
-  fail<InternalError>("kiln: internal error at {}:{}: {} is false{}{}. This is a defect in kiln; please report this message.",
-                      file, line, condition, message.empty() ? "" : ": ", message);
+  fail<InternalError>(
+      "kiln: internal error at {}:{}: {} is false{}{}. This is a defect in kiln; please report this message.", file,
+      line, condition, message.empty() ? "" : ": ", message);
 }
 
 }  // namespace kiln

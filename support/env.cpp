@@ -70,8 +70,9 @@ void load(Snapshot& s) {
     if (find_setting(name)) {
       s.values.emplace(name, text.substr(equals + 1));
     } else {
-      s.unknown.push_back(fmt::format("environment variable {} is not known to kiln and has no effect; did you mean {}?", name,
-                                      nearest_setting(name)));
+      s.unknown.push_back(
+          fmt::format("environment variable {} is not known to kiln and has no effect; did you mean {}?", name,
+                      nearest_setting(name)));
     }
   }
 }
@@ -83,10 +84,12 @@ const std::vector<Setting>& settings() {
       {"KILN_DEVICE", "", "default device: cpu, cuda or cuda:N; unset takes the first GPU, else the CPU"},
       {"KILN_CACHE_DIR", "", "directory of compiled kernels; unset takes $XDG_CACHE_HOME/kiln, else ~/.cache/kiln"},
       {"KILN_CACHE", "on", "disk cache: on, ro (read only) or off"},
-      {"KILN_CACHE_LIMIT", "1G", "size above which the least recently used entries are removed; bytes, or with K, M or G"},
+      {"KILN_CACHE_LIMIT", "1G",
+       "size above which the least recently used entries are removed; bytes, or with K, M or G"},
       {"KILN_TUNE", "on", "tuning: off, on, or full (may also vary the order of reductions)"},
-      {"KILN_DEBUG", "0", "messages on stderr: 0 warnings only, 1 devices and cache, 2 compiles and launches, 3 decisions, "
-                          "4 generated source, 5 passes, 6 compiler logs"},
+      {"KILN_DEBUG", "0",
+       "messages on stderr: 0 warnings only, 1 devices and cache, 2 compiles and launches, 3 decisions, "
+       "4 generated source, 5 passes, 6 compiler logs"},
       {"KILN_NVRTC", "", "path of libnvrtc.so, or a directory that holds it; searched before all other places"},
       {"KILN_BUNDLE", "", "bundle of precompiled kernels to load at start"},
       {"KILN_RECORD", "", "file that notes every kernel the application uses, input of `kiln bundle build`"},

@@ -20,8 +20,8 @@ const std::vector<Setting>& settings();
 /// The value of a listed variable, or its default. Read once, at first use.
 std::string setting(std::string_view name);
 bool is_set(std::string_view name);
-/// One sentence per KILN_* variable in the environment that is not in the table, with the nearest known name. The log reports
-/// them once, at its first use.
+/// One sentence per KILN_* variable in the environment that is not in the table, with the nearest known name. The log
+/// reports them once, at its first use.
 std::vector<std::string> unknown_settings();
 
 /// Re-reads the environment. For tests only: not safe beside other threads.

@@ -1,4 +1,5 @@
-// support/file_identity.cpp -- what a library file is, without reading all of it: its build id, else name, size and time.
+// support/file_identity.cpp -- what a library file is, without reading all of it: its build id, else name, size and
+// time.
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -64,13 +65,13 @@ std::string build_id(int descriptor) {
 std::string identity(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return "";
-  struct stat status {};
+  struct stat status{};
   std::string text;
   if (const std::string id = build_id(descriptor); !id.empty()) {
     text = "build-id " + id;
   } else if (::fstat(descriptor, &status) == 0) {
-    text = fmt::format("file {} size {} time {}.{:09}", path.substr(path.rfind('/') + 1), status.st_size, status.st_mtim.tv_sec,
-                       status.st_mtim.tv_nsec);
+    text = fmt::format("file {} size {} time {}.{:09}", path.substr(path.rfind('/') + 1), status.st_size,
+                       status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
   }
   ::close(descriptor);
   return text;

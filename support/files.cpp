@@ -51,8 +51,8 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Unique in time and among processes and machines. The bits come from the kernel at each call: a forked child must not repeat
-/// its parent's names.
+/// Unique in time and among processes and machines. The bits come from the kernel at each call: a forked child must not
+/// repeat its parent's names.
 std::string temporary_path(const std::string& path) {
   std::uint64_t bits = 0;
   if (getrandom(&bits, sizeof bits, 0) != sizeof bits)
@@ -84,7 +84,8 @@ int write_and_sync(const std::string& temporary, std::string_view contents) {
 /// EPERM for anything but a regular file of this user that nobody else may write.
 int check_private(int descriptor, struct stat& status) {
   if (::fstat(descriptor, &status) != 0) return errno;
-  const bool acceptable = S_ISREG(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  const bool acceptable =
+      S_ISREG(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
   return acceptable ? 0 : EPERM;
 }
 
@@ -95,7 +96,7 @@ int read_private(const std::string& path, const ReadOptions& options, std::strin
   // O_NONBLOCK: a pipe planted in the place of an entry must not block the program.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return errno;
-  struct stat status {};
+  struct stat status{};
   if (const int error = check_private(file.get(), status)) return error;
   if (static_cast<std::uint64_t>(status.st_size) > options.limit) return EFBIG;
   contents.resize(static_cast<std::size_t>(status.st_size));
@@ -119,7 +120,8 @@ int publish(const std::string& path, std::string_view contents) {
   if (!error) error = fault(Step::rename, path);
   if (!error && ::rename(temporary.c_str(), path.c_str()) != 0) {
     error = errno;
-    if (error == EISDIR && ::rmdir(path.c_str()) == 0) error = ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
+    if (error == EISDIR && ::rmdir(path.c_str()) == 0)
+      error = ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
   }
   if (error) ::unlink(temporary.c_str());
   return error;
@@ -128,7 +130,7 @@ int publish(const std::string& path, std::string_view contents) {
 int make_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
-    struct stat status {};
+    struct stat status{};
     if (::stat(part.c_str(), &status) != 0) {
       if (const int error = fault(Step::make_directory, part)) return error;
       if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return errno;
@@ -140,13 +142,14 @@ int make_directories(const std::string& path) {
 }
 
 std::string distrust(const std::string& directory) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(directory.c_str(), &status) != 0) return error_text(errno);
   if (!S_ISDIR(status.st_mode)) return "it is not a directory";
   if (status.st_uid != geteuid())
     return fmt::format("it belongs to user {} and this process runs as user {}", status.st_uid, geteuid());
   if (status.st_mode & (S_IWGRP | S_IWOTH))
-    return fmt::format("its mode is {:04o}: others may write it, and kiln would run what they put there", status.st_mode & 07777u);
+    return fmt::format("its mode is {:04o}: others may write it, and kiln would run what they put there",
+                       status.st_mode & 07777u);
   return "";
 }
 
@@ -156,7 +159,7 @@ int list(const std::string& directory, std::vector<Entry>& entries) {
   while (const dirent* const item = ::readdir(stream)) {
     const std::string_view name = item->d_name;
     if (name == "." || name == "..") continue;
-    struct stat status {};
+    struct stat status{};
     if (::fstatat(dirfd(stream), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;  // removed meanwhile
     Entry entry;
     entry.name = name;

@@ -10,28 +10,31 @@
 
 namespace kiln::files {
 
-/// Reads a regular file that this user owns and nobody else may write. Symbolic links, other kinds of file, foreign files
-/// (EPERM) and files above `limit` bytes (EFBIG) are refused. `stamp` sets the modification time to now, best effort.
+/// Reads a regular file that this user owns and nobody else may write. Symbolic links, other kinds of file, foreign
+/// files (EPERM) and files above `limit` bytes (EFBIG) are refused. `stamp` sets the modification time to now, best
+/// effort.
 struct ReadOptions {
   std::uint64_t limit = std::uint64_t{1} << 31;
   bool stamp = false;
 };
 int read_private(const std::string& path, const ReadOptions& options, std::string& contents);
 
-/// Writes `contents` under a unique name (process id and random bits) in the directory of `path`, syncs it and renames it over
-/// `path`: readers see the old file, or the whole new one. An empty directory in the place of `path` is removed.
+/// Writes `contents` under a unique name (process id and random bits) in the directory of `path`, syncs it and renames
+/// it over `path`: readers see the old file, or the whole new one. An empty directory in the place of `path` is
+/// removed.
 int publish(const std::string& path, std::string_view contents);
 
 /// Creates `path` and its missing parents with mode 0700. Existing directories are left as they are.
 int make_directories(const std::string& path);
 
-/// Why a directory must not hold code that this process will run: "" if it is owned by this user and writable by nobody else.
+/// Why a directory must not hold code that this process will run: "" if it is owned by this user and writable by nobody
+/// else.
 std::string distrust(const std::string& directory);
 
 struct Entry {
   std::string name;
-  std::uint64_t size = 0;         ///< bytes on disk
-  std::int64_t modified_ns = 0;   ///< since the epoch
+  std::uint64_t size = 0;        ///< bytes on disk
+  std::int64_t modified_ns = 0;  ///< since the epoch
   bool directory = false;
 };
 /// Files and directories in `directory`, without "." and ".."; links are not followed.

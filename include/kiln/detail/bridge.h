@@ -19,13 +19,13 @@ inline constexpr int max_rank = 8;
 struct Layout {
   std::int32_t rank = 0;
   DType dtype = DType::f32;
-  std::uint8_t device_kind = 0;    ///< 0 CPU, 1 CUDA
+  std::uint8_t device_kind = 0;  ///< 0 CPU, 1 CUDA
   std::int16_t device_index = 0;
   std::int64_t size = 1;           ///< number of elements
   std::int64_t low = 0, high = 0;  ///< byte range touched, relative to the data pointer; [0,0) when empty
   std::int64_t shape[max_rank] = {};
   std::int64_t strides[max_rank] = {};  ///< in elements
-  bool contiguous = false;         ///< C order without gaps
+  bool contiguous = false;              ///< C order without gaps
 };
 
 struct Storage;  ///< runtime's owner of memory; its first member is the atomic reference count (long)
@@ -33,7 +33,7 @@ struct Storage;  ///< runtime's owner of memory; its first member is the atomic 
 /// An array as the bridge sees it. A default-constructed Array has all members null.
 struct Handle {
   Storage* storage = nullptr;
-  void* data = nullptr;            ///< address of element (0, 0, ...)
+  void* data = nullptr;  ///< address of element (0, 0, ...)
   const Layout* layout = nullptr;
 };
 
@@ -57,17 +57,22 @@ class Recorder;
 using NodeId = std::uint32_t;
 
 KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
-/// An affine index operand of an inline expression: slot of an input whose Handle has no storage and whose data is the offset.
+/// An affine index operand of an inline expression: slot of an input whose Handle has no storage, whose layout is i64
+/// and whose data is the value at the first element times 8, so that view_of moves it as it moves an address.
 KILN_API NodeId record_iota(Recorder&, unsigned slot);
 /// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
 KILN_API NodeId record_literal(Recorder&, DType type, std::uint64_t low_bits, std::uint64_t high_bits, Where);
-/// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the table.
+/// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the
+/// table.
 KILN_API NodeId record_operation(Recorder&, Op op, DType result, const NodeId* operands, unsigned count, Where);
 KILN_API NodeId record_cast(Recorder&, NodeId value, DType type, Where);
 KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
 KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
-/// `kind` as codegen's ViewSpec::Kind; slice items are 4 numbers each: flags, start, stop, step.
+/// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop,
+/// step.
+enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
 /// A let() fragment: returns the node recorded for `identity` in this trace, or calls `trace` once to make it.
@@ -97,8 +102,8 @@ struct LaunchControl {
   bool has_stream = false;
 };
 
-/// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the result
-/// must broadcast into it.
+/// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the
+/// result must broadcast into it.
 struct Target {
   Handle* handle = nullptr;
   DType type = DType::f32;
@@ -116,16 +121,20 @@ struct Call {
   unsigned input_count = 0, scalar_count = 0, target_count = 0, tag_count = 0;
   TraceFunction trace = nullptr;
   const void* environment = nullptr;
-  const char* name = nullptr;         ///< the user's name for a jit function, or null
+  const char* name = nullptr;  ///< the user's name for a jit function, or null
   CodeOptions options;
   const LaunchControl* launch = nullptr;
   Where where;
 };
 
-/// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current stream.
+/// Frees the table of a site that belongs to a jit object. Static sites are never freed.
+KILN_API void destroy(Site& site) noexcept;
+
+/// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current
+/// stream.
 KILN_API void execute(Site& site, const Call& call);
 
-/// inspect(): plans without running. See kiln/inspect.h.
+/// inspect(): plans and compiles without running; `arch` null means the device of the operands. See kiln/inspect.h.
 struct Inspection;
 KILN_API Inspection* inspect(Site& site, const Call& call, const char* arch);
 KILN_API void destroy(Inspection*) noexcept;
@@ -143,6 +152,8 @@ KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank);  // c
 KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank);
 KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides,
                        int device_kind, int device_index);
+/// Memory for a result on a named device, on its current stream.
+KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index);
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
 KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# benchmarks/gpu.sh [FOLDER] -- runs the GPU benchmarks of a folder made by tools/pack_gpu.sh (default build/gpu) on a machine
+# with an NVIDIA driver and NVRTC; no compiler is needed there.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+folder=${1:-build/gpu}
+nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem --format=csv,noheader || { echo "no NVIDIA GPU here"; exit 1; }
+status=0
+for name in elementwise call_cost; do
+  echo "== $name"
+  KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/$name" --benchmark_counters_tabular=true || status=1
+done
+echo "== first_call"
+KILN_DEVICE=cuda:0 timeout 120 "$folder/bin/first_call" || status=1
+exit $status

@@ -1,0 +1,236 @@
+// codegen/emit/cuda_writer.cpp -- the parts of a CUDA kernel that all schedules share: names, arguments, body.
+#include "codegen/emit/cuda_writer.h"
+
+#include <algorithm>
+
+#include "codegen/emit/cuda_expression.h"
+#include "codegen/emit/cuda_types.h"
+#include "codegen/ir/op_info.h"
+#include "support/check.h"
+
+namespace kiln::codegen::cuda {
+
+Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options)
+    : kernel_(kernel),
+      schedule_(schedule),
+      options_(options),
+      layout_(argument_layout(kernel)),
+      index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
+      step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+  if (schedule.form != Template::transpose) return;
+  turned_axis_ = turned_axis(kernel);
+  turned_ = turned_accesses(kernel, schedule.tile);
+}
+
+KernelSource Writer::write() {
+  const std::string entry = entry_name();
+  const std::string bounds = schedule_.min_blocks > 0 ? fmt::format("{}, {}", schedule_.block, schedule_.min_blocks)
+                                                      : fmt::format("{}", schedule_.block);
+  open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Arguments a)", bounds,
+                   entry));
+  switch (schedule_.form) {
+    case Template::flat:
+      flat();
+      break;
+    case Template::rows:
+    case Template::general:
+      rows();
+      break;
+    case Template::transpose:
+      transpose();
+      break;
+    case Template::serial:
+      internal_failure("CUDA schedule", __FILE__, __LINE__, "serial is the CPU's loop nest");
+  }
+  close();
+  const std::string kernel_text = std::move(text_);
+  const std::string arguments = arguments_struct();
+
+  KernelSource source;
+  source.language = Language::cuda;
+  source.text = header() + prelude_.text() + "\n" + arguments + "\n" + kernel_text;
+  source.entry = entry;
+  source.argument_bytes = layout_.size;
+  source.max_threads = schedule_.block;
+  return source;
+}
+
+std::string Writer::header() const {
+  std::string text = "// " + (kernel_.comment.empty() ? entry_name() : kernel_.comment) + "\n";
+  std::replace(text.begin(), text.end() - 1, '\n', ' ');
+  // A backslash at the end of a comment would continue it.
+  std::replace(text.begin(), text.end(), '\\', '/');
+  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial"};
+  text +=
+      fmt::format("// schedule: {}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
+  if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
+  text += fmt::format(", vectors of {}", schedule_.vector);
+  if (schedule_.items > 1) text += fmt::format(", {} per thread", schedule_.items);
+  if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
+  return text + "\n\n";
+}
+
+/// The last few distinct operations, so that a profiler shows what a kernel does: kiln_rows_gelu_add.
+std::string Writer::entry_name() const {
+  static constexpr const char* forms[] = {"flat", "rows", "general", "transpose", "serial"};
+  std::string name = fmt::format("kiln_{}", forms[static_cast<int>(schedule_.form)]);
+  std::vector<Op> seen;
+  for (NodeId id = kernel_.body.size(); id-- > 0 && seen.size() < 4;) {
+    const Node& node = kernel_.body[id];
+    if (node.kind != NodeKind::operation || std::find(seen.begin(), seen.end(), node.op) != seen.end()) continue;
+    seen.push_back(node.op);
+    name += fmt::format("_{}", kiln::detail::op_info(node.op).name);
+  }
+  return name;
+}
+
+std::string Writer::access_name(std::size_t a) const {
+  const std::size_t first = kernel_.first_store();
+  return a < first ? fmt::format("x{}", a) : fmt::format("y{}", a - first);
+}
+
+std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) const {
+  switch (kind) {
+    case ArgumentKind::pointer:
+      return fmt::format("a.{}", access_name(a));
+    case ArgumentKind::offset:
+      return fmt::format("a.{}_start", access_name(a));
+    case ArgumentKind::extent:
+      return fmt::format("a.n{}", axis);
+    case ArgumentKind::stride:
+      return fmt::format("a.{}_s{}", access_name(a), axis);
+    case ArgumentKind::divisor:
+      return fmt::format("a.d{}", axis);
+    case ArgumentKind::parameter:
+      return fmt::format("a.s{}", a);
+  }
+  internal_failure("known argument kind", __FILE__, __LINE__, "");
+}
+
+const char* Writer::storage(std::size_t a) const { return storage_type(kernel_.accesses[a].type); }
+
+std::string Writer::arguments_struct() {
+  std::string text = "struct Arguments {\n";
+  for (const Argument& argument : layout_.arguments) {
+    const std::string name = field(argument.kind, argument.a, argument.axis).substr(2);
+    std::string declaration;
+    switch (argument.kind) {
+      case ArgumentKind::pointer:
+        declaration = fmt::format("{}{}* {}", is_store(argument.a) ? "" : "const ", storage(argument.a), name);
+        break;
+      case ArgumentKind::offset:
+        declaration = "i64 " + name;
+        break;
+      case ArgumentKind::extent:
+        declaration = index_ + " " + name;
+        break;
+      case ArgumentKind::stride:
+        declaration = step_ + " " + name;
+        break;
+      case ArgumentKind::divisor:
+        declaration = fmt::format("{} {}", prelude_.use("Divisor"), name);
+        break;
+      case ArgumentKind::parameter: {
+        const DType type = compute_type(kernel_.parameters[argument.a]);
+        declaration = is_complex(type) ? fmt::format("{} {}[2]", storage_type(real_of(type)), name)
+                                       : fmt::format("{} {}", storage_type(type), name);
+        break;
+      }
+    }
+    text += fmt::format("  {};\n", declaration);
+  }
+  return text + "};\n";
+}
+
+AxisClass Writer::inner_class(std::size_t a) const {
+  const auto& axes = kernel_.accesses[a].axes;
+  return axes.empty() ? AxisClass::broadcast : axes.back();
+}
+
+int Writer::access_width(std::size_t a, int limit) const {
+  const Access& access = kernel_.accesses[a];
+  const int size = static_cast<int>(size_of(access.type));
+  int bytes = std::min<int>(access.alignment, 16);
+  for (std::size_t axis = 0; axis + 1 < access.axes.size(); ++axis) {
+    if (access.axes[axis] == AxisClass::contiguous) bytes = std::min(bytes, size);
+  }
+  return std::clamp(bytes / size, 1, limit);
+}
+
+bool Writer::rounds(std::size_t a) const {
+  const Node& node = kernel_.body[kernel_.body.outputs[a - kernel_.first_store()]];
+  return node.kind == NodeKind::cast && (node.type == DType::f16 || node.type == DType::bf16) &&
+         kernel_.body[node.operands[0]].type == DType::f32;
+}
+
+void Writer::line_directive(NodeId id) {
+  const Location where = kernel_.body.location(id);
+  if (!options_.lineinfo || where.file == nullptr) return;
+  text_ += fmt::format("#line {} \"{}\"\n", where.line, where.file);
+}
+
+void Writer::body(const std::function<std::string(std::size_t)>& element) {
+  const Graph& graph = kernel_.body;
+  std::vector<std::string> names(graph.size());
+  std::vector<char> needed(graph.size(), 0);
+  const std::size_t first = kernel_.first_store();
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    const NodeId id = graph.outputs[o];
+    needed[rounds(first + o) ? graph[id].operands[0] : id] = 1;
+  }
+  for (NodeId id = graph.size(); id-- > 0;) {
+    if (!needed[id]) continue;
+    for (const NodeId operand : graph[id].inputs()) needed[operand] = 1;
+  }
+  int next = 0;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!needed[id]) continue;
+    const Node& node = graph[id];
+    const auto slot = static_cast<std::size_t>(node.payload);
+    switch (node.kind) {
+      case NodeKind::load:
+        names[id] = element(slot);
+        break;
+      case NodeKind::iota:
+        names[id] = element(slot);
+        break;
+      case NodeKind::literal:
+        names[id] = literal(node.type, node.payload);
+        continue;
+      case NodeKind::parameter:
+        names[id] = field(ArgumentKind::parameter, slot);
+        break;
+      default: {
+        std::vector<std::string> operands;
+        std::vector<DType> types;
+        for (const NodeId operand : node.inputs()) {
+          operands.push_back(names[operand]);
+          types.push_back(graph[operand].type);
+        }
+        names[id] = fmt::format("v{}", next++);
+        line_directive(id);
+        line("const {} {} = {};", value_type(node.type), names[id], expression(node, operands, types, prelude_));
+        continue;
+      }
+    }
+    if (node.type == DType::b1) names[id] = fmt::format("({} != 0)", names[id]);
+    if (node.kind == NodeKind::parameter && is_complex(node.type))
+      names[id] =
+          fmt::format("{0}({1}[0], {1}[1])", node.type == DType::c64 ? "make_float2" : "make_double2", names[id]);
+  }
+  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
+    const NodeId id = graph.outputs[o];
+    const NodeId value = rounds(first + o) ? graph[id].operands[0] : id;
+    line("{} = {};", element(first + o), names[value]);
+  }
+}
+
+}  // namespace kiln::codegen::cuda
+
+namespace kiln::codegen {
+
+KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
+  return cuda::Writer(kernel, schedule, options).write();
+}
+
+}  // namespace kiln::codegen

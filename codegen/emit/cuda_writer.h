@@ -1,0 +1,110 @@
+// codegen/emit/cuda_writer.h -- prints one kernel: argument struct, index decoding, loads, the body once, stores.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda_prelude.h"
+#include "codegen/emit/emit.h"
+#include "codegen/schedule/transpose.h"
+
+namespace kiln::codegen::cuda {
+
+class Writer {
+ public:
+  Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
+  KernelSource write();
+
+ private:
+  // cuda_writer.cpp: names, the argument struct and the body.
+  std::string header() const;
+  std::string arguments_struct();
+  std::string entry_name() const;
+  /// "a.x0": field names do not depend on extents, so neither does the text.
+  std::string field(ArgumentKind kind, std::size_t a, std::size_t axis = 0) const;
+  std::string access_name(std::size_t a) const;
+  std::string stride(std::size_t a, std::size_t axis) const { return field(ArgumentKind::stride, a, axis); }
+  std::string extent(std::size_t axis) const { return field(ArgumentKind::extent, 0, axis); }
+  const char* storage(std::size_t a) const;
+  bool is_store(std::size_t a) const { return kernel_.accesses[a].store; }
+  bool is_iota(std::size_t a) const { return kernel_.accesses[a].iota; }
+  AxisClass inner_class(std::size_t a) const;
+  /// Elements of access `a` that one memory access may cover, at most `limit`.
+  int access_width(std::size_t a, int limit) const;
+  /// True where output `a` is a cast from f32 to f16 or bf16: values are kept in f32 and rounded together.
+  bool rounds(std::size_t a) const;
+  /// Prints the statements of the body; `element(a)` is the place of the current element of access `a`, and iotas are
+  /// given as i64 expressions.
+  void body(const std::function<std::string(std::size_t)>& element);
+  void line_directive(NodeId id);
+
+  // cuda_rows.cpp: flat and row-wise forms.
+  void flat();
+  void rows();
+  void declare_loads();
+  void loads();
+  void compute();
+  void stores();
+  void move_pieces(bool store);
+  void move_elements(bool store, const std::string& count, bool vectors);
+  std::string piece() const;
+  std::string place(std::size_t a) const;
+
+  // cuda_decode.cpp: coordinates of the outer axes and the pointers that follow from them.
+  void decode_outer(const std::string& linear, const std::vector<int>& axes);
+  std::string outer_offset(std::size_t a, const std::vector<int>& axes) const;
+  void row_pointers(const std::vector<int>& axes);
+
+  // cuda_transpose.cpp: 64 x 64 tiles through shared memory.
+  void transpose();
+  void tile_position();
+  void tile_declarations();
+  void tile_turned_reads(bool inside);
+  void tile_reads(bool inside);
+  void tile_exchange();
+  void tile_results();
+  void tile_move(std::size_t a, bool store, bool inside);
+  bool is_turned(std::size_t a) const;
+  int turned_width(std::size_t a) const;
+  /// Rows of a tile that one pass of all threads covers with vectors of `width`, and the passes that a tile takes.
+  int pass_rows(int width) const { return schedule_.block * width / schedule_.tile; }
+  int passes(int width) const { return schedule_.tile / pass_rows(width); }
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    text_.append(static_cast<std::size_t>(indent_) * 2, ' ');
+    text_ += fmt::format(format, static_cast<Args&&>(args)...);
+    text_ += '\n';
+  }
+  void open(const std::string& head) {
+    line("{} {{", head);
+    ++indent_;
+  }
+  void close() {
+    --indent_;
+    line("}}");
+  }
+  /// `for (int name = 0; name < count; ++name) {`, unrolled.
+  void unrolled(const char* name, int count) {
+    text_ += "#pragma unroll\n";
+    open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name, count));
+  }
+
+  const Kernel& kernel_;
+  const Schedule& schedule_;
+  const EmitOptions& options_;
+  ArgumentLayout layout_;
+  Prelude prelude_;
+  std::string text_;
+  int indent_ = 0;
+  std::string index_;                  ///< unsigned type of positions
+  std::string step_;                   ///< signed type of strides and offsets
+  std::vector<std::string> pointers_;  ///< pointer (or i64 start of an iota) of each access, outer axes included
+  std::vector<int> turned_;            ///< accesses that go through shared memory
+  int turned_axis_ = -1;               ///< the axis along which they are contiguous
+};
+
+}  // namespace kiln::codegen::cuda

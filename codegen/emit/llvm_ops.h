@@ -1,0 +1,45 @@
+// codegen/emit/llvm_ops.h -- prints the nodes of a legalised body as vector instructions.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "codegen/emit/llvm_access.h"
+#include "codegen/emit/llvm_math.h"
+#include "codegen/ir/graph.h"
+
+namespace kiln::codegen {
+
+/// Values of the leaves, by access and parameter.
+struct BodyInputs {
+  std::span<const Parts> accesses;    ///< storage form; iota: the i64 vector
+  std::span<const Parts> parameters;  ///< storage form (b1: i8)
+};
+
+class BodyPrinter {
+ public:
+  BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& body, bool contract);
+  /// Prints every node; returns, for each output, what its store access writes (storage form).
+  std::vector<Parts> print(const BodyInputs& inputs, std::span<const DType> output_types);
+
+ private:
+  Parts print_node(const Node& node, const BodyInputs& inputs);
+  IrValue print_cast(const IrValue& value, DType from, DType to);
+  IrValue print_operation(const Node& node);
+  IrValue print_float(const Node& node, std::span<const IrValue> operands);
+  IrValue print_integer(const Node& node, DType type, std::span<const IrValue> operands);
+  IrValue print_comparison(Op op, DType type, const IrValue& a, const IrValue& b);
+  IrValue call_math(const char* name, std::span<const IrValue> operands);
+  IrValue libm_lanes(const char* name, std::span<const IrValue> operands);
+  /// add or sub whose operand is a product that nothing else uses: one fused operation, or nothing.
+  bool fuse(const Node& node, IrValue& result);
+
+  IrBuilder& b_;
+  MathLibrary& library_;
+  const Graph& body_;
+  bool contract_;
+  std::vector<Parts> values_;
+  std::vector<int> uses_;
+};
+
+}  // namespace kiln::codegen

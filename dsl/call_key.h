@@ -1,0 +1,55 @@
+// dsl/call_key.h -- everything about a call that its plan may depend on, as words: equal words, same plan.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include <kiln/detail/bridge.h>
+
+#include "runtime/runtime.h"
+
+namespace kiln::dsl {
+
+/// Built on the stack for every call. Addresses enter only through their low bits, through equality with another
+/// operand, and, where an operand overlaps a destination, through the distance: so a plan serves every call that it
+/// would be rebuilt for identically. Layouts are interned, hence compared by address.
+class CallKey {
+ public:
+  explicit CallKey(const detail::Call& call, runtime::DeviceId current);
+  CallKey(const CallKey&) = delete;
+  CallKey& operator=(const CallKey&) = delete;
+
+  const std::uint64_t* words() const { return words_; }
+  unsigned size() const { return size_; }
+  std::uint64_t hash() const { return hash_; }
+  bool equals(const std::uint64_t* words, unsigned size) const {
+    return size == size_ && std::memcmp(words, words_, size * sizeof(std::uint64_t)) == 0;
+  }
+
+ private:
+  static constexpr unsigned inline_words = 64;
+
+  void push(std::uint64_t word) {
+    if (size_ == capacity_) [[unlikely]]
+      grow();
+    words_[size_++] = word;
+    hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15ull;
+  }
+  void grow();
+  void push_inputs(const detail::Call& call);
+  void push_targets(const detail::Call& call);
+  void push_overlaps(const detail::Call& call);
+  void push_launch(const detail::LaunchControl& launch);
+
+  std::uint64_t inline_[inline_words];
+  std::unique_ptr<std::uint64_t[]> heap_;
+  std::uint64_t* words_ = inline_;
+  unsigned capacity_ = inline_words, size_ = 0;
+  std::uint64_t hash_ = 0;
+};
+
+/// `merged[i]`: the first input with the data and layout of input `i`.
+void merge_inputs(const detail::Handle* inputs, unsigned count, unsigned* merged);
+
+}  // namespace kiln::dsl

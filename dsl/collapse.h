@@ -1,0 +1,41 @@
+// dsl/collapse.h -- from a loop and its accesses to the fewest loop axes, and the classes that name a kernel variant.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codegen/ir/kernel.h"
+#include "dsl/shapes.h"
+
+namespace kiln::dsl {
+
+/// A loop nest and the strides of everything that is touched along it. Axis 0 is the outermost.
+struct LoopNest {
+  Shape shape;
+  struct Walk {
+    Extents strides = {};  ///< in elements
+    std::int64_t offset = 0;
+  };
+  std::vector<Walk> walks;  ///< one per access, the `first_store`-th is the first output
+  std::size_t first_store = 0;
+};
+
+/// Drops axes of extent 1, puts the axis of the outputs' largest step outermost, flips axes that the first output walks
+/// backwards, and joins neighbouring axes that every access walks as one. The set of (access element, ...) tuples that
+/// the loop visits is unchanged. The extents are all positive.
+LoopNest collapse(const LoopNest& nest);
+
+/// Stride class of every axis.
+std::vector<codegen::AxisClass> axis_classes(const LoopNest& nest, std::size_t walk);
+
+/// The power of two, at most 16, that divides the base address and every byte step at which a vector may start. The
+/// element size where no axis is contiguous: such an access is never a vector, and more classes would only mean more
+/// kernels.
+std::uint8_t alignment_class(const LoopNest& nest, std::size_t walk, std::uint64_t base_address, DType type);
+
+/// 32-bit indices serve when every byte offset from an access's base and the element count, rounded up to a whole grid
+/// of the largest block, stay below 2^31.
+codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> types);
+
+}  // namespace kiln::dsl

@@ -1,0 +1,95 @@
+// dsl/drafting.h -- the steps of draft(), sharing what is known about one call.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dsl/overlap.h"
+#include "dsl/planner.h"
+
+namespace kiln::dsl {
+
+/// A destination: where it is, what loop writes it, and whether it is written through a temporary.
+struct Destination {
+  bool allocate = false;
+  const detail::Layout* layout = nullptr;
+  Strided view;               ///< of the memory that the kernel writes
+  std::uint64_t address = 0;  ///< 0 for memory that this call allocates (aligned to 256 bytes)
+  std::optional<std::uint32_t> temporary;
+  bool is_empty() const { return layout->size == 0; }
+};
+
+/// Outputs of one shape, computed by one kernel.
+struct Group {
+  Shape loop;
+  std::vector<std::uint32_t> targets;
+  Body body;
+  std::vector<bool> aliased;  ///< per leaf: some output of this kernel writes the same elements
+};
+
+/// One store of a kernel to be built.
+struct Store {
+  Base base;
+  std::uint64_t address = 0;
+  DType type = DType::f32;
+  Strided view;
+};
+
+/// A kernel before collapse: a body, where its leaves are, and its stores.
+struct Parts {
+  const Body* body = nullptr;
+  const std::vector<bool>* aliased = nullptr;
+  std::vector<Store> stores;
+  Shape loop;
+  std::uint32_t leaf_base = 0;       ///< added to a leaf's slot to give its base
+  std::uint64_t leaf_alignment = 0;  ///< != 0: addresses of leaves are unknown but for this alignment
+};
+
+class Drafting {
+ public:
+  Drafting(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine)
+      : trace_(trace), call_(call), machine_(machine) {
+    draft_.device = device;
+    draft_.non_negative = trace.non_negative;
+  }
+  Draft run();
+
+ private:
+  // planner_operands.cpp
+  void resolve_operands();
+  void resolve_targets();
+  Destination resolve_target(std::uint32_t number, const Shape& result);
+  void check_device(const detail::Handle& handle, const char* role, std::uint32_t number) const;
+  // planner_overlap.cpp
+  void resolve_overlaps();
+  bool conflicts(std::uint32_t target, std::size_t own_group) const;
+  ByteSet leaf_bytes(const Leaf& leaf) const;
+  ByteSet target_bytes(std::uint32_t target, const Shape& loop) const;
+  void mark_aliases(Group& group);
+  void use_temporary(std::uint32_t target, const char* reason);
+  // planner.cpp
+  void build_groups();
+  void build_kernels();
+  void build_copies();
+  DraftKernel build(const Parts& parts);
+  void place_accesses(const Parts& parts, DraftKernel& kernel) const;
+  void schedule(DraftKernel& kernel) const;
+  void apply_launch_control(DraftKernel& kernel) const;
+  std::uint64_t leaf_address(const Leaf& leaf) const;
+
+  const Trace& trace_;
+  const detail::Call& call_;
+  const Machine& machine_;
+  Draft draft_;
+  std::vector<Operand> operands_;
+  std::vector<Shape> shapes_;  ///< per node of the trace
+  std::vector<Destination> destinations_;
+  std::vector<Shape> loops_;  ///< per target
+  std::vector<Group> groups_;
+};
+
+/// "sigmoid(a) * b" in one line of bounded length, a function of the body alone.
+std::string expression_text(const codegen::Graph& body);
+
+}  // namespace kiln::dsl

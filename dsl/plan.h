@@ -1,0 +1,62 @@
+// dsl/plan.h -- a finished decision: which kernels to launch with which argument blocks. Immutable once published.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <kiln/detail/bridge.h>
+
+#include "runtime/runtime.h"
+
+namespace kiln::dsl {
+
+struct CompiledKernel;
+
+/// `block[at] = base[base] + bytes`.
+struct PointerPatch {
+  std::uint32_t at = 0;
+  std::uint32_t base = 0;  ///< inputs, then targets, then temporaries
+  std::int64_t bytes = 0;
+};
+/// `block[at] = value of index operand `slot` + offset`.
+struct OffsetPatch {
+  std::uint32_t at = 0;
+  std::uint32_t slot = 0;
+  std::int64_t offset = 0;
+};
+struct ScalarPatch {
+  std::uint32_t at = 0;
+  std::uint32_t slot = 0;
+  DType type = DType::f32;
+  std::uint8_t copy_bytes = 0;  ///< > 0: the value already has the form that the kernel takes
+};
+
+struct Launch {
+  const runtime::LoadedKernel* kernel = nullptr;
+  LaunchShape shape;
+  std::vector<unsigned char> image;  ///< extents, strides and divisors; the rest is patched
+  std::vector<PointerPatch> pointers;
+  std::vector<OffsetPatch> offsets;
+  std::vector<ScalarPatch> scalars;
+  std::shared_ptr<const CompiledKernel> compiled;  ///< keeps the text that the log names
+};
+
+struct TargetPlan {
+  bool allocate = false;  ///< a new array of `layout`; else the destination as it is
+  const detail::Layout* layout = nullptr;
+};
+
+struct Plan {
+  runtime::DeviceId device;
+  runtime::Backend* backend = nullptr;
+  std::vector<TargetPlan> targets;
+  std::vector<std::uint64_t> temporaries;  ///< bytes each; for results that overlap their operands
+  std::vector<Launch> launches;
+  std::vector<std::uint32_t> non_negative;  ///< scalar slots that are exponents of integer powers
+};
+
+/// Allocates results, fills argument blocks, launches. Targets change only after everything is enqueued.
+void run_plan(const Plan& plan, const detail::Call& call);
+
+}  // namespace kiln::dsl

@@ -1,0 +1,108 @@
+// dsl/planner_finish.cpp -- adds compiled code and argument blocks to a draft.
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/schedule/divisor.h"
+#include "dsl/planner.h"
+#include "dsl/session.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+using codegen::Argument;
+using codegen::ArgumentKind;
+
+constexpr std::uint32_t small_argument_limit = 4096;   // every GPU and toolkit
+constexpr std::uint32_t large_argument_limit = 32764;  // sm_70 and newer with CUDA 12.1 and newer
+
+void check_argument_size(std::uint32_t bytes, const DraftKernel& draft, const Machine& machine,
+                         const detail::Call& call) {
+  if (!machine.traits.cuda || bytes <= large_argument_limit) return;
+  fail<ShapeError>(
+      "an expression with {} operands and {} scalars needs {} bytes of kernel arguments; CUDA allows {} ({} before "
+      "CUDA "
+      "12.1){}: compute a part with kl::eval first",
+      draft.kernel.accesses.size(), draft.parameters.size(), bytes, large_argument_limit, small_argument_limit,
+      place(call.where));
+}
+
+template <class T>
+void put(Launch& launch, std::uint32_t at, T value) {
+  std::memcpy(launch.image.data() + at, &value, sizeof value);
+}
+
+void put_index(Launch& launch, const Argument& argument, std::int64_t value) {
+  if (argument.size == 4)
+    put(launch, argument.offset, static_cast<std::int32_t>(value));
+  else
+    put(launch, argument.offset, value);
+}
+
+void place(Launch& launch, const DraftKernel& draft, const Argument& argument, const detail::Call& call) {
+  const LoopNest& nest = draft.nest;
+  switch (argument.kind) {
+    case ArgumentKind::pointer: {
+      const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[argument.a].type));
+      launch.pointers.push_back(
+          {argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset * bytes});
+      return;
+    }
+    case ArgumentKind::offset:
+      if (draft.bases[argument.a].constant)
+        put(launch, argument.offset, nest.walks[argument.a].offset);
+      else
+        launch.offsets.push_back({argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset});
+      return;
+    case ArgumentKind::extent:
+      put_index(launch, argument, nest.shape.extents[argument.axis]);
+      return;
+    case ArgumentKind::stride:
+      put_index(launch, argument, nest.walks[argument.a].strides[argument.axis]);
+      return;
+    case ArgumentKind::divisor: {
+      const auto extent = static_cast<std::uint32_t>(nest.shape.extents[argument.axis]);
+      const codegen::Divisor divisor = codegen::divisor_of(extent);
+      put(launch, argument.offset, divisor.multiplier);
+      put(launch, argument.offset + 4, divisor.shift);
+      return;
+    }
+    case ArgumentKind::parameter: {
+      const Parameter& parameter = draft.parameters[argument.a];
+      const bool as_is = call.scalars[parameter.slot].type == parameter.type &&
+                         compute_type(parameter.type) == parameter.type && parameter.type != DType::b1;
+      launch.scalars.push_back({argument.offset, parameter.slot, parameter.type,
+                                static_cast<std::uint8_t>(as_is ? size_of(parameter.type) : 0)});
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call, const Machine& machine) {
+  auto plan = std::make_unique<Plan>();
+  plan->device = draft.device;
+  plan->backend = &runtime::backend(draft.device);
+  plan->targets = draft.targets;
+  plan->temporaries = draft.temporaries;
+  plan->non_negative = draft.non_negative;
+  const CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
+  for (const DraftKernel& kernel : draft.kernels) {
+    const codegen::ArgumentLayout layout = codegen::argument_layout(kernel.kernel);
+    check_argument_size(layout.size, kernel, machine, call);
+    Launch launch;
+    launch.shape = kernel.shape;
+    launch.image.resize(layout.size);
+    for (const Argument& argument : layout.arguments) place(launch, kernel, argument, call);
+    const std::shared_ptr<const CompiledKernel> compiled =
+        compiled_kernel(kernel.kernel, kernel.schedule, machine, flags);
+    launch.kernel = compiled->loaded;
+    launch.compiled = compiled;
+    plan->launches.push_back(std::move(launch));
+  }
+  return plan;
+}
+
+}  // namespace kiln::dsl

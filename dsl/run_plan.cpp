@@ -1,0 +1,151 @@
+// dsl/run_plan.cpp -- the hot path of a call whose plan is known: gather, patch, launch.
+#include "dsl/plan.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "dsl/convert.h"
+#include "dsl/kernels.h"
+#include "dsl/memory.h"
+#include "dsl/session.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+#include "support/log.h"
+
+namespace kiln::dsl {
+namespace {
+
+using detail::Call;
+using detail::Handle;
+
+/// A stack array that moves to the heap above N elements.
+template <class T, std::size_t N>
+class SmallArray {
+ public:
+  explicit SmallArray(std::size_t size) : data_(size <= N ? inline_ : (heap_.reset(new T[size]), heap_.get())) {}
+  T* data() { return data_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+
+ private:
+  alignas(16) T inline_[N];
+  std::unique_ptr<T[]> heap_;
+  T* data_;
+};
+
+/// Storage allocated for this call; released unless taken, so a failed call leaves nothing behind.
+class Fresh {
+ public:
+  explicit Fresh(std::size_t count) : storages_(count), count_(count) {
+    for (std::size_t i = 0; i < count; ++i) storages_[i] = nullptr;
+  }
+  ~Fresh() {
+    for (std::size_t i = 0; i < count_; ++i) detail::release(reinterpret_cast<detail::Storage*>(storages_[i]));
+  }
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+  runtime::Storage*& operator[](std::size_t i) { return storages_[i]; }
+  detail::Storage* take(std::size_t i) {
+    return reinterpret_cast<detail::Storage*>(std::exchange(storages_[i], nullptr));
+  }
+
+ private:
+  SmallArray<runtime::Storage*, 8> storages_;
+  std::size_t count_;
+};
+
+constexpr std::size_t inline_bases = 32;
+constexpr std::size_t inline_block_bytes = 1024;
+
+void note_uses(const Plan& plan, const Call& call, runtime::NativeStream stream) {
+  const auto note = [&](const Handle& handle) {
+    runtime::Storage* storage = storage_of(handle);
+    if (storage && storage->stream != stream) runtime::note_use(*storage, stream);
+  };
+  for (unsigned i = 0; i < call.input_count; ++i) note(call.inputs[i]);
+  for (unsigned t = 0; t < call.target_count; ++t)
+    if (!plan.targets[t].allocate) note(*call.targets[t].handle);
+}
+
+void check_exponents(const Plan& plan, const Call& call) {
+  for (const std::uint32_t slot : plan.non_negative) {
+    if (!is_negative(call.scalars[slot])) continue;
+    char text[96];
+    fail<TypeError>(
+        "kl::pow: an integer to the power {}{} has no integer value; cast the base to a floating type with kl::cast",
+        scalar_text(call.scalars[slot], text, sizeof text), place(call.where));
+  }
+}
+
+void patch(const Launch& launch, const Call& call, char* const* bases, unsigned char* block) {
+  std::memcpy(block, launch.image.data(), launch.image.size());
+  for (const PointerPatch& pointer : launch.pointers) {
+    char* const address = bases[pointer.base] + pointer.bytes;
+    std::memcpy(block + pointer.at, &address, sizeof address);
+  }
+  for (const OffsetPatch& offset : launch.offsets) {
+    // An index operand carries eight times its value, as if it were the address of 8-byte elements.
+    const std::int64_t value = reinterpret_cast<std::int64_t>(call.inputs[offset.slot].data) / 8 + offset.offset;
+    std::memcpy(block + offset.at, &value, sizeof value);
+  }
+  for (const ScalarPatch& scalar : launch.scalars) {
+    const detail::ScalarArgument& value = call.scalars[scalar.slot];
+    if (scalar.copy_bytes == 4) {
+      std::memcpy(block + scalar.at, value.bytes, 4);
+    } else if (scalar.copy_bytes) {
+      std::memcpy(block + scalar.at, value.bytes, scalar.copy_bytes);
+    } else if (!convert_scalar(value, scalar.type, block + scalar.at)) [[unlikely]] {
+      fail_conversion(value, scalar.type, call.where);
+    }
+  }
+}
+
+void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime::NativeStream stream) {
+  for (const Launch& launch : plan.launches) {
+    const std::size_t bytes = launch.image.size();
+    SmallArray<unsigned char, inline_block_bytes> block(bytes);
+    patch(launch, call, bases, block.data());
+    KILN_LOG(2, "launch {} grid {}x{}x{} block {}x{}x{} units {}", launch.compiled->source.entry, launch.shape.grid[0],
+             launch.shape.grid[1], launch.shape.grid[2], launch.shape.block[0], launch.shape.block[1],
+             launch.shape.block[2], launch.shape.units);
+    plan.backend->launch(*launch.kernel, launch.shape, block.data(), bytes, stream);
+  }
+}
+
+}  // namespace
+
+void run_plan(const Plan& plan, const Call& call) {
+  const runtime::NativeStream stream =
+      call.launch && call.launch->has_stream ? call.launch->stream : current_stream(plan.device);
+  if (!plan.non_negative.empty()) [[unlikely]]
+    check_exponents(plan, call);
+
+  const unsigned inputs = call.input_count, targets = call.target_count;
+  SmallArray<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());
+  Fresh fresh(targets + plan.temporaries.size());
+  for (unsigned i = 0; i < inputs; ++i) bases[i] = static_cast<char*>(call.inputs[i].data);
+  for (unsigned t = 0; t < targets; ++t) {
+    const TargetPlan& target = plan.targets[t];
+    if (target.allocate) {
+      const std::size_t bytes = static_cast<std::size_t>(target.layout->size) * size_of(target.layout->dtype);
+      fresh[t] = runtime::allocate_storage(plan.device, bytes, stream);
+      bases[inputs + t] = static_cast<char*>(fresh[t]->memory);
+    } else {
+      bases[inputs + t] = static_cast<char*>(call.targets[t].handle->data);
+    }
+  }
+  for (std::size_t i = 0; i < plan.temporaries.size(); ++i) {
+    fresh[targets + i] = runtime::allocate_storage(plan.device, plan.temporaries[i], stream);
+    bases[inputs + targets + i] = static_cast<char*>(fresh[targets + i]->memory);
+  }
+  launch_all(plan, call, bases.data(), stream);
+  note_uses(plan, call, stream);
+  for (unsigned t = 0; t < targets; ++t) {
+    if (!plan.targets[t].allocate) continue;
+    Handle& handle = *call.targets[t].handle;
+    const Handle old = std::exchange(handle, Handle{fresh.take(t), bases[inputs + t], plan.targets[t].layout});
+    detail::release(old.storage);
+  }
+}
+
+}  // namespace kiln::dsl

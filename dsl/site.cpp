@@ -1,0 +1,110 @@
+// dsl/site.cpp -- publication of plans, and execute(): the entry of every call.
+#include "dsl/site.h"
+
+#include "dsl/planner.h"
+#include "dsl/session.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+std::string bytes_of(const CallKey& key) {
+  return {reinterpret_cast<const char*>(key.words()), key.size() * sizeof(std::uint64_t)};
+}
+
+/// A default-constructed array has no shape to compute with.
+void check_operands(const detail::Call& call) {
+  for (unsigned i = 0; i < call.input_count; ++i) {
+    if (call.inputs[i].layout) continue;
+    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first",
+                     i, place(call.where));
+  }
+}
+
+std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call) {
+  const runtime::DeviceId device = device_of_call(call);
+  const Machine machine = machine_of(device);
+  const std::shared_ptr<const Trace> trace = table.traces.get(call);
+  try {
+    return finish(draft(*trace, call, device, machine), call, machine);
+  } catch (const ShapeError&) {
+    // Expressions of one type share a site: record again, so that the message names this line and not the first one's.
+    const std::shared_ptr<const Trace> fresh = record(call);
+    return finish(draft(*fresh, call, device, machine), call, machine);
+  }
+}
+
+}  // namespace
+
+SiteTable& SiteTable::of(detail::Site& site) {
+  void* table = __atomic_load_n(&site.table, __ATOMIC_ACQUIRE);
+  if (table) [[likely]]
+    return *static_cast<SiteTable*>(table);
+  auto fresh = std::make_unique<SiteTable>();
+  void* expected = nullptr;
+  if (__atomic_compare_exchange_n(&site.table, &expected, static_cast<void*>(fresh.get()), false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE))
+    return *fresh.release();  // static sites are never freed
+  return *static_cast<SiteTable*>(expected);
+}
+
+std::shared_ptr<const Plan> SiteTable::find_overflow(const CallKey& key) {
+  if (!has_overflow_.load(std::memory_order_acquire)) return nullptr;
+  const std::string bytes = bytes_of(key);
+  const std::lock_guard lock(mutex_);
+  const auto entry = overflow_.find(bytes);
+  return entry == overflow_.end() ? nullptr : entry->second;
+}
+
+std::shared_ptr<const Plan> SiteTable::insert(const CallKey& key, std::shared_ptr<const Plan> plan) {
+  const std::lock_guard lock(mutex_);
+  for (unsigned probe = 0; probe < probes; ++probe) {
+    std::atomic<const Entry*>& slot = slots_[(key.hash() + probe) % slot_count];
+    const Entry* entry = slot.load(std::memory_order_relaxed);
+    if (entry) {
+      if (entry->hash == key.hash() && key.equals(entry->words.get(), entry->size)) return entry->plan;
+      continue;
+    }
+    auto fresh = std::make_unique<Entry>();
+    fresh->hash = key.hash();
+    fresh->size = key.size();
+    fresh->words = std::make_unique<std::uint64_t[]>(key.size());
+    std::memcpy(fresh->words.get(), key.words(), key.size() * sizeof(std::uint64_t));
+    fresh->plan = plan;
+    slot.store(fresh.release(), std::memory_order_release);
+    return plan;
+  }
+  if (overflow_.size() >= overflow_limit) overflow_.clear();
+  has_overflow_.store(true, std::memory_order_release);
+  return overflow_.try_emplace(bytes_of(key), std::move(plan)).first->second;
+}
+
+SiteTable::~SiteTable() {
+  for (std::atomic<const Entry*>& slot : slots_) delete slot.load(std::memory_order_acquire);
+}
+
+}  // namespace kiln::dsl
+
+namespace kiln::detail {
+
+void destroy(Site& site) noexcept {
+  delete static_cast<dsl::SiteTable*>(__atomic_exchange_n(&site.table, nullptr, __ATOMIC_ACQ_REL));
+}
+
+void execute(Site& site, const Call& call) {
+  dsl::SiteTable& table = dsl::SiteTable::of(site);
+  const dsl::CallKey key(call, dsl::current_device());
+  if (const dsl::Plan* plan = table.find(key)) [[likely]] {
+    dsl::run_plan(*plan, call);
+    return;
+  }
+  std::shared_ptr<const dsl::Plan> plan = table.find_overflow(key);
+  if (!plan) {
+    dsl::check_operands(call);
+    plan = table.insert(key, dsl::make_plan(table, call));
+  }
+  dsl::run_plan(*plan, call);
+}
+
+}  // namespace kiln::detail

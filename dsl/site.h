@@ -1,0 +1,61 @@
+// dsl/site.h -- the table of one site: from the key of a call to its plan, read without a lock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "dsl/call_key.h"
+#include "dsl/plan.h"
+#include "dsl/trace.h"
+
+namespace kiln::dsl {
+
+class SiteTable {
+ public:
+  SiteTable() = default;
+  ~SiteTable();
+  SiteTable(const SiteTable&) = delete;
+  SiteTable& operator=(const SiteTable&) = delete;
+
+  /// The table of `site`, made at first use.
+  static SiteTable& of(detail::Site& site);
+
+  /// One acquire load per probe. Null on a miss. The plan lives as long as the table.
+  const Plan* find(const CallKey& key) const {
+    for (unsigned probe = 0; probe < probes; ++probe) {
+      const Entry* entry = slots_[(key.hash() + probe) % slot_count].load(std::memory_order_acquire);
+      if (!entry) return nullptr;
+      if (entry->hash == key.hash() && key.equals(entry->words.get(), entry->size)) return entry->plan.get();
+    }
+    return nullptr;
+  }
+  /// Plans beyond the table, kept alive by the result.
+  std::shared_ptr<const Plan> find_overflow(const CallKey& key);
+
+  /// Publishes `plan`; when another thread was first, its plan is returned and this one dropped.
+  std::shared_ptr<const Plan> insert(const CallKey& key, std::shared_ptr<const Plan> plan);
+
+  Traces traces;
+
+ private:
+  static constexpr unsigned slot_count = 64, probes = 8;
+  /// Shapes that change on every call would grow the map without end; it starts over at this size.
+  static constexpr std::size_t overflow_limit = 4096;
+
+  struct Entry {
+    std::uint64_t hash = 0;
+    unsigned size = 0;
+    std::unique_ptr<std::uint64_t[]> words;
+    std::shared_ptr<const Plan> plan;
+  };
+
+  std::atomic<const Entry*> slots_[slot_count] = {};
+  std::atomic<bool> has_overflow_ = false;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const Plan>> overflow_;
+};
+
+}  // namespace kiln::dsl

@@ -1,0 +1,85 @@
+// dsl/trace.cpp -- records traces and keeps them per site.
+#include "dsl/trace.h"
+
+#include <algorithm>
+
+#include "dsl/infer.h"
+#include "dsl/recorder.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+#include "support/log.h"
+
+namespace kiln::dsl {
+namespace {
+
+template <class T>
+void append(std::string& text, T value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// What a trace may depend on: types and ranks of operands, types of scalars and targets, structural tags.
+std::string signature_of(const detail::Call& call) {
+  std::string text;
+  append(text, call.input_count);
+  append(text, call.scalar_count);
+  append(text, call.target_count);
+  for (unsigned i = 0; i < call.input_count; ++i) {
+    text += static_cast<char>(call.inputs[i].layout->dtype);
+    text += static_cast<char>(call.inputs[i].layout->rank);
+    text += static_cast<char>(call.inputs[i].storage != nullptr);
+  }
+  for (unsigned i = 0; i < call.scalar_count; ++i) text += static_cast<char>(call.scalars[i].type);
+  for (unsigned i = 0; i < call.target_count; ++i) text += static_cast<char>(call.targets[i].type);
+  for (unsigned i = 0; i < call.tag_count; ++i) append(text, call.tags[i]);
+  return text;
+}
+
+/// The parameter behind casts, or null.
+const codegen::Node* exponent_parameter(const codegen::Graph& graph, codegen::NodeId id) {
+  while (graph[id].kind == codegen::NodeKind::cast) id = graph[id].operands[0];
+  return graph[id].kind == codegen::NodeKind::parameter ? &graph[id] : nullptr;
+}
+
+std::vector<std::uint32_t> integer_exponents(const codegen::Graph& graph) {
+  std::vector<std::uint32_t> slots;
+  for (const codegen::Node& node : graph.nodes()) {
+    if (node.kind != codegen::NodeKind::operation || node.op != Op::pow || !is_integer(node.type)) continue;
+    if (const codegen::Node* parameter = exponent_parameter(graph, node.operands[1]))
+      slots.push_back(static_cast<std::uint32_t>(parameter->payload));
+  }
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  return slots;
+}
+
+}  // namespace
+
+std::shared_ptr<const Trace> record(const detail::Call& call) {
+  std::vector<int> ranks;
+  for (unsigned i = 0; i < call.input_count; ++i) ranks.push_back(call.inputs[i].layout->rank);
+  detail::Recorder recorder(std::move(ranks), call.scalar_count);
+  std::vector<detail::NodeId> outputs(call.target_count);
+  call.trace(recorder, call.environment, outputs.data());
+  for (unsigned t = 0; t < call.target_count; ++t) {
+    const DType from = recorder.graph()[outputs[t]].type, to = call.targets[t].type;
+    if (from != to) outputs[t] = recorder.cast(outputs[t], to, call.where);
+  }
+  auto trace = std::make_shared<Trace>();
+  trace->graph = recorder.take();
+  trace->graph.outputs.assign(outputs.begin(), outputs.end());
+  trace->non_negative = integer_exponents(trace->graph);
+  KILN_LOG(5, "trace of {}{}\n{}", call.name ? call.name : "an expression", place(call.where),
+           codegen::to_text(trace->graph));
+  return trace;
+}
+
+std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
+  std::string signature = signature_of(call);
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_)
+    if (entry.signature == signature) return entry.trace;
+  entries_.push_back({std::move(signature), record(call)});
+  return entries_.back().trace;
+}
+
+}  // namespace kiln::dsl

@@ -1,0 +1,38 @@
+// dsl/trace.h -- traces of a site: the user's expression as a graph, recorded once per types and ranks of its operands.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <kiln/detail/bridge.h>
+
+#include "codegen/ir/graph.h"
+
+namespace kiln::dsl {
+
+struct Trace {
+  codegen::Graph graph;                     ///< outputs have the types of the targets
+  std::vector<std::uint32_t> non_negative;  ///< scalar slots used as exponents of integer powers
+};
+
+/// Runs the call's trace function.
+std::shared_ptr<const Trace> record(const detail::Call& call);
+
+/// The traces of one site. Recording holds the site's own lock only: the user's function runs once per signature.
+class Traces {
+ public:
+  std::shared_ptr<const Trace> get(const detail::Call& call);
+
+ private:
+  struct Entry {
+    std::string signature;
+    std::shared_ptr<const Trace> trace;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace kiln::dsl

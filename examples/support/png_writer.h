@@ -1,0 +1,14 @@
+// examples/support/png_writer.h -- writes an 8-bit RGB or grey picture as a PNG file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace examples {
+
+/// `pixels` holds height x width x channels values (1 grey, 3 RGB). Throws std::runtime_error with libpng's reason.
+void write_png(const std::string& path, const std::vector<std::uint8_t>& pixels, unsigned height, unsigned width,
+               unsigned channels);
+
+}  // namespace examples

@@ -1,0 +1,117 @@
+// kiln/inspect.h -- what inspect() tells about a compiled expression: graph, kernels, source, registers, bytes moved.
+#pragma once
+
+#include <utility>
+
+#include <kiln/detail/bridge.h>
+
+namespace kiln {
+
+/// Text owned by an Inspection. Converts to std::string and std::string_view, prints to streams.
+class Text {
+ public:
+  Text() = default;
+  /// `text` is null-terminated; null is the empty text.
+  Text(const char* text) : text_(text ? text : "") {}
+  const char* c_str() const { return text_; }
+  std::size_t size() const { return __builtin_strlen(text_); }
+  bool empty() const { return *text_ == 0; }
+  bool contains(const char* part) const { return __builtin_strstr(text_, part) != nullptr; }
+
+  template <class S>
+    requires(std::is_class_v<S> && requires(const char* c, std::size_t n) { S(c, n); })
+  operator S() const {
+    return S(text_, size());
+  }
+  friend bool operator==(const Text& a, const Text& b) { return __builtin_strcmp(a.text_, b.text_) == 0; }
+  template <class Stream>
+    requires(requires(Stream& s) { s.write("", 0L); })
+  friend Stream& operator<<(Stream& stream, const Text& text) {
+    stream.write(text.c_str(), static_cast<long>(text.size()));
+    return stream;
+  }
+
+ private:
+  const char* text_ = "";
+};
+
+/// The launch that was chosen.
+struct LaunchInfo {
+  unsigned grid[3] = {0, 0, 0};
+  unsigned block[3] = {0, 0, 0};
+  unsigned shared_bytes = 0;  ///< dynamic
+  unsigned items = 0;         ///< elements per thread
+};
+
+/// One kernel of a plan. Numbers that the compiler does not tell are -1.
+struct KernelInfo {
+  Text name;      ///< entry point in the image
+  Text source;    ///< CUDA C++, or LLVM IR for the CPU
+  Text ptx;       ///< empty for the CPU
+  Text schedule;  ///< the schedule in a line
+  Text arch;      ///< what it was compiled for, e.g. "sm_90"
+  Text log;       ///< the compiler's log
+  int registers = -1;
+  int spills = -1;  ///< bytes
+  int shared_bytes = -1;
+  double occupancy = -1;  ///< resident threads / maximum
+  LaunchInfo launch;
+  std::int64_t bytes_moved = 0;  ///< bytes of operands read and written once
+};
+
+namespace detail {
+
+/// Filled and owned by the library (derive from it to own the texts); freed by destroy().
+struct Inspection {
+  Text explain, graph, dot;
+  const KernelInfo* kernels = nullptr;
+  unsigned kernel_count = 0;
+};
+
+}  // namespace detail
+
+/// The kernels of an Inspection, valid as long as it is.
+class KernelList {
+ public:
+  KernelList(const KernelInfo* first, unsigned count) : first_(first), count_(count) {}
+  std::size_t size() const { return count_; }
+  const KernelInfo* begin() const { return first_; }
+  const KernelInfo* end() const { return first_ + count_; }
+  const KernelInfo& operator[](std::size_t i) const { return first_[i]; }
+
+ private:
+  const KernelInfo* first_;
+  unsigned count_;
+};
+
+/// Result of f.inspect(...) and kl::inspect(expression).
+class Inspection {
+ public:
+  explicit Inspection(detail::Inspection* p)
+      : kernels(p->kernels, p->kernel_count), graph(p->graph), dot(p->dot), data_(p) {}
+  Inspection(Inspection&& other) noexcept
+      : kernels(other.kernels), graph(other.graph), dot(other.dot), data_(other.data_) {
+    other.data_ = nullptr;
+  }
+  Inspection& operator=(Inspection&& other) noexcept {
+    std::swap(kernels, other.kernels);
+    std::swap(graph, other.graph);
+    std::swap(dot, other.dot);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~Inspection() {
+    if (data_) detail::destroy(data_);
+  }
+  /// What was fused, what was split and why, with the bytes moved by each kernel.
+  Text explain() const { return data_->explain; }
+
+  KernelList kernels;
+  Text graph;  ///< one line per node
+  Text dot;    ///< Graphviz
+
+ private:
+  detail::Inspection* data_;
+};
+
+}  // namespace kiln

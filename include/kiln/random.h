@@ -1,0 +1,31 @@
+// kiln/random.h -- counter-based random arrays (Philox): the same numbers on every device.
+#pragma once
+
+#include <kiln/create.h>
+
+namespace kiln::random {
+namespace detail_random {
+
+template <class T, bool Normal>
+Array<T> make(const Shape& shape, std::uint64_t seed, detail::Where w) {
+  static_assert(is_floating(dtype_of<T>), "kiln: random numbers are floating; cast the result for integers");
+  using S = detail::Random<dtype_of<T>, Normal>;
+  const detail::Handle counter = detail::counter_operand(shape.data(), shape.rank());
+  return Array<T>(Expression<S>(detail::Compose{}, w, detail::Ref<detail::Handle>{counter, true},
+                                detail::Ref<std::uint64_t>{seed, false}));
+}
+
+}  // namespace detail_random
+
+/// Uniform in [0, 1). Element i of the array depends on the seed and i alone.
+template <class T = float>
+Array<T> uniform(const Shape& shape, std::uint64_t seed, detail::Where w = detail::Where::current()) {
+  return detail_random::make<T, false>(shape, seed, w);
+}
+/// Mean 0, variance 1.
+template <class T = float>
+Array<T> normal(const Shape& shape, std::uint64_t seed, detail::Where w = detail::Where::current()) {
+  return detail_random::make<T, true>(shape, seed, w);
+}
+
+}  // namespace kiln::random

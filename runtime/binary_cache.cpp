@@ -1,0 +1,174 @@
+// runtime/binary_cache.cpp -- the memory cache: one compile per key and process, bounded, over the disk cache.
+#include "runtime/binary_cache.h"
+
+#include <pthread.h>
+
+#include <future>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "runtime/cache_key.h"
+#include "runtime/disk_cache.h"
+#include "runtime/runtime.h"
+#include "support/log.h"
+
+namespace kiln::runtime {
+namespace {
+
+using Result = std::shared_ptr<const Binary>;
+
+constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of finished binaries and their keys; those in use live on
+
+struct Slot {
+  std::shared_future<Result> result;
+  bool finished = false;
+  std::size_t bytes = 0;
+  std::uint64_t ticket = 0;                         // which flight filled it
+  std::list<const std::string*>::iterator recency;  // valid once finished
+};
+
+struct Cache {
+  std::mutex mutex;
+  std::unordered_map<std::string, Slot> slots;  // by full key text: equal digests are not equal keys
+  std::list<const std::string*> recent;         // keys of finished slots, most recent first
+  std::size_t bytes = 0;
+  std::uint64_t tickets = 0;
+  CacheCounters counters;
+  std::shared_ptr<DiskCache> disk;
+};
+
+// Never destroyed: kernels may be compiled by other threads while the process exits.
+Cache& cache() {
+  static Cache* const instance = [] {
+    auto* const made = new Cache;
+    // A forked child has no threads to finish the compiles that were in progress: it starts its own.
+    pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); },
+                   [] {
+                     std::erase_if(cache().slots, [](const auto& item) { return !item.second.finished; });
+                     cache().mutex.unlock();
+                   });
+    return made;
+  }();
+  return *instance;
+}
+
+std::shared_ptr<DiskCache> disk_cache() {
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  if (!c.disk) c.disk = std::make_shared<DiskCache>(cache_settings());
+  return c.disk;
+}
+
+template <class Change>
+void count(Change change) {
+  const std::lock_guard lock(cache().mutex);
+  change(cache().counters);
+}
+
+bool find_on_disk(DiskCache& disk, const CacheKey& key, Binary& binary) {
+  const DiskCache::Found found = disk.find(key, binary);
+  count([&](CacheCounters& counters) {
+    counters.disk_hits += found == DiskCache::Found::hit;
+    counters.disk_misses += found != DiskCache::Found::hit;
+    counters.disk_rejects += found == DiskCache::Found::rejected;
+    counters.disk_errors += found == DiskCache::Found::error;
+  });
+  return found == DiskCache::Found::hit;
+}
+
+Result load_or_compile(const CacheKey& key, const KernelSource& source, const CompileOptions& options) {
+  const std::shared_ptr<DiskCache> disk = disk_cache();
+  const bool enabled = disk->settings().mode != CacheMode::off && key.persistent;
+  auto binary = std::make_shared<Binary>();
+  if (enabled && find_on_disk(*disk, key, *binary)) {
+    KILN_LOG(2, "kernel {} for {}: from the disk cache", source.entry, options.arch);
+    binary->options = options;
+    return binary;
+  }
+  *binary = compile(source, options);
+  binary->options = options;
+  count([](CacheCounters& counters) { ++counters.compiles; });
+  if (enabled && !disk->publish(key, *binary) && disk->settings().mode == CacheMode::on)
+    count([](CacheCounters& counters) { ++counters.disk_errors; });
+  return binary;
+}
+
+/// Drops the least recently used binaries from memory. The caller holds the mutex.
+void shrink(Cache& c) {
+  while (c.bytes > most_bytes && c.recent.size() > 1) {
+    const auto slot = c.slots.find(*c.recent.back());
+    c.bytes -= slot->second.bytes;
+    c.recent.pop_back();
+    c.slots.erase(slot);
+  }
+}
+
+/// Moves a flight's slot to the finished ones, or removes it if the compile failed. The slot is gone after a reset.
+void finish(const std::string& key, std::uint64_t ticket, const Result& result) {
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  const auto found = c.slots.find(key);
+  if (found == c.slots.end() || found->second.ticket != ticket) return;
+  if (!result) {
+    c.slots.erase(found);
+    return;
+  }
+  Slot& slot = found->second;
+  slot.finished = true;
+  slot.bytes = 2 * key.size() + result->image.size();
+  c.recent.push_front(&found->first);
+  slot.recency = c.recent.begin();
+  c.bytes += slot.bytes;
+  shrink(c);
+}
+
+}  // namespace
+
+std::shared_ptr<const Binary> cached_binary(const KernelSource& source, const CompileOptions& options) {
+  const CacheKey key = make_cache_key(source, options);
+  std::promise<Result> promise;
+  std::shared_future<Result> waiting;
+  std::uint64_t ticket = 0;
+  {
+    Cache& c = cache();
+    const std::lock_guard lock(c.mutex);
+    const auto [slot, inserted] = c.slots.try_emplace(key.text);
+    if (inserted) {
+      slot->second.result = promise.get_future().share();
+      ticket = slot->second.ticket = ++c.tickets;
+    } else {
+      ++c.counters.memory_hits;
+      waiting = slot->second.result;
+      if (slot->second.finished) c.recent.splice(c.recent.begin(), c.recent, slot->second.recency);
+    }
+  }
+  if (waiting.valid()) return waiting.get();  // rethrows the failure of the thread that compiles
+  try {
+    Result result = load_or_compile(key, source, options);
+    finish(key.text, ticket, result);
+    promise.set_value(result);
+    return result;
+  } catch (...) {
+    finish(key.text, ticket, nullptr);
+    promise.set_exception(std::current_exception());
+    throw;
+  }
+}
+
+CacheCounters cache_counters() {
+  const std::lock_guard lock(cache().mutex);
+  return cache().counters;
+}
+
+void reset_binary_cache() {
+  Cache& c = cache();
+  const std::lock_guard lock(c.mutex);
+  c.slots.clear();
+  c.recent.clear();
+  c.bytes = 0;
+  c.counters = {};
+  c.disk.reset();
+}
+
+}  // namespace kiln::runtime

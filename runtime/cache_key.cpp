@@ -1,0 +1,72 @@
+// runtime/cache_key.cpp -- the key's text: one labelled, length-prefixed field per thing that can change the binary.
+#include "runtime/cache_key.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "runtime/cpu/cpu.h"
+#include "runtime/cuda_interface.h"
+#include "runtime/include_closure.h"
+#include "support/files.h"
+
+namespace kiln::runtime {
+namespace {
+
+constexpr int digest_bits = 256;
+std::atomic<int> kept_bits{digest_bits};
+
+std::string file_that_holds(const void* address) {
+  Dl_info info{};
+  if (!dladdr(address, &info) || !info.dli_fname) return "/proc/self/exe";
+  const std::string name = info.dli_fname;
+  // The main program is listed under argv[0], which may be relative to a directory that is no longer current.
+  return name.find('/') == std::string::npos || name[0] != '/' ? "/proc/self/exe" : name;
+}
+
+std::string compiler_identity(Language language) {
+  return language == Language::cuda ? cuda::compiler_identity() : cpu_compiler_identity();
+}
+
+void field(std::string& text, std::string_view label, std::string_view value) {
+  fmt::format_to(std::back_inserter(text), "{} {}:{}\n", label, value.size(), value);
+}
+
+}  // namespace
+
+const std::string& kiln_build() {
+  static const std::string* const build =
+      new std::string(files::identity(file_that_holds(reinterpret_cast<const void*>(&kiln_build))));
+  return *build;
+}
+
+CacheKey make_cache_key(const KernelSource& source, const CompileOptions& options) {
+  CacheKey key;
+  std::string& text = key.text;
+  text.reserve(source.text.size() + 1024);
+  field(text, "format", fmt::format("{}", cache_format_version));
+  field(text, "kiln", kiln_build());
+  field(text, "compiler", compiler_identity(source.language));
+  field(text, "language", source.language == Language::cuda ? "cuda" : "llvm");
+  field(text, "arch", options.arch);
+  field(text, "flags",
+        fmt::format("contract={} fast_math={} lineinfo={}", options.contract, options.fast_math, options.lineinfo));
+  for (const std::string& option : options.extra) field(text, "option", option);
+  field(text, "entry", source.entry);
+  field(text, "arguments", fmt::format("{} bytes, {} threads", source.argument_bytes, source.max_threads));
+  const IncludeClosure includes = include_closure(source.text, options.extra);
+  for (const auto& [path, digest] : includes.files) field(text, "include " + path, digest);
+  key.persistent = includes.complete;
+  field(text, "source", source.text);
+  key.digest = blake3(text);
+  if (const int bits = kept_bits.load(std::memory_order_relaxed); bits < digest_bits)
+    for (int bit = bits; bit < digest_bits; ++bit)
+      key.digest[static_cast<std::size_t>(bit / 8)] &= static_cast<std::uint8_t>(~(0x80u >> (bit % 8)));
+  return key;
+}
+
+void truncate_digests(int bits) { kept_bits.store(bits, std::memory_order_relaxed); }
+
+}  // namespace kiln::runtime

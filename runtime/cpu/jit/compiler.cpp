@@ -1,0 +1,245 @@
+// runtime/cpu/jit/compiler.cpp -- LLVM IR text to a flat image: parse, verify, optimise, generate code, link.
+#include <csetjmp>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/AssumptionCache.h>
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/DiagnosticHandler.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include "runtime/cpu/jit/image.h"
+#include "runtime/cpu/jit/kiln_cpu.h"
+#include "runtime/cpu/jit/target.h"
+
+struct kiln_cpu_result {
+  std::string error;
+  std::string assembly;
+  std::vector<char> image;
+};
+
+namespace kiln::cpu_jit {
+namespace {
+
+/// Where a fatal error of LLVM on this thread returns to. Objects of the failed compile are leaked: LLVM is built without
+/// exceptions and would otherwise end the process.
+struct Escape {
+  std::jmp_buf point;
+  char text[1024] = {};
+};
+thread_local Escape* current_escape = nullptr;
+
+void on_fatal_error(void*, const char* reason, bool) {
+  Escape* escape = current_escape;
+  if (!escape) std::abort();
+  std::size_t n = 0;
+  for (; reason[n] && n + 1 < sizeof escape->text; ++n) escape->text[n] = reason[n];
+  escape->text[n] = 0;
+  std::longjmp(escape->point, 1);
+}
+
+void initialise() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::install_fatal_error_handler(on_fatal_error);
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+}
+
+/// Keeps errors as text; the default handler prints and exits.
+class CollectDiagnostics : public llvm::DiagnosticHandler {
+ public:
+  explicit CollectDiagnostics(std::string& text) : text_(text) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (info.getSeverity() != llvm::DS_Error) return true;
+    llvm::raw_string_ostream stream(text_);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    stream << '\n';
+    return true;
+  }
+
+ private:
+  std::string& text_;
+};
+
+std::unique_ptr<llvm::TargetMachine> make_target(const TargetDescription& description, std::string& error) {
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(description.triple, error);
+  if (!target) return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // the text says fma where it means it
+#if LLVM_VERSION_MAJOR >= 18
+  constexpr auto level = llvm::CodeGenOptLevel::Default;
+#else
+  constexpr auto level = llvm::CodeGenOpt::Default;
+#endif
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(description.triple, description.cpu,
+                                                                          description.features, options, llvm::Reloc::PIC_,
+                                                                          llvm::CodeModel::Small, level));
+}
+
+/// The few passes that straight vector code profits from; the full pipelines cost twice the time for the same code.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  // Registered before the builder's defaults: no C library function may be assumed to exist.
+  functions.registerPass([&] {
+    llvm::TargetLibraryInfoImpl none(machine.getTargetTriple());
+    none.disableAllFunctions();
+    return llvm::TargetLibraryAnalysis(none);
+  });
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+
+  llvm::FunctionPassManager function_passes;
+  function_passes.addPass(llvm::EarlyCSEPass(true));
+  function_passes.addPass(llvm::InstCombinePass());
+  function_passes.addPass(llvm::SimplifyCFGPass());
+  function_passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  function_passes.addPass(llvm::EarlyCSEPass());
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::AlwaysInlinerPass(false));
+  passes.addPass(llvm::GlobalDCEPass());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(function_passes)));
+  passes.run(module, modules);
+}
+
+bool generate(llvm::Module& module, llvm::TargetMachine& machine, bool assembly, llvm::SmallVectorImpl<char>& out) {
+#if LLVM_VERSION_MAJOR >= 18
+  const auto kind = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+#else
+  const auto kind = assembly ? llvm::CGFT_AssemblyFile : llvm::CGFT_ObjectFile;
+#endif
+  llvm::raw_svector_ostream stream(out);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, kind)) return false;
+  passes.run(module);
+  return true;
+}
+
+void set_attributes(llvm::Module& module, const TargetDescription& description) {
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("target-cpu", description.cpu);
+    function.addFnAttr("target-features", description.features);
+  }
+}
+
+/// Parses and optimises; null with `error` filled when the text is wrong.
+std::unique_ptr<llvm::Module> read_module(const kiln_cpu_request& request, llvm::LLVMContext& context, std::string& error) {
+  llvm::SMDiagnostic diagnostic;
+  const llvm::MemoryBufferRef text(llvm::StringRef(request.text, request.text_size), request.entry);
+  std::unique_ptr<llvm::Module> module = llvm::parseAssembly(text, diagnostic, context);
+  llvm::raw_string_ostream stream(error);
+  if (!module) {
+    diagnostic.print(nullptr, stream, false);
+    return nullptr;
+  }
+  if (llvm::verifyModule(*module, &stream)) return nullptr;
+  return module;
+}
+
+void compile(const kiln_cpu_request& request, kiln_cpu_result& result) {
+  const TargetDescription description = describe_target(request.arch);
+  if (!description.error.empty()) {
+    result.error = description.error;
+    return;
+  }
+  llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::make_unique<CollectDiagnostics>(result.error));
+  std::unique_ptr<llvm::Module> module = read_module(request, context, result.error);
+  if (!module) return;
+  std::unique_ptr<llvm::TargetMachine> machine = make_target(description, result.error);
+  if (!machine) return;
+  module->setTargetTriple(description.triple);
+  module->setDataLayout(machine->createDataLayout());
+  set_attributes(*module, description);
+  optimise(*module, *machine);
+  if (request.want_assembly) {
+    const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*module);
+    llvm::SmallVector<char, 0> text;
+    if (generate(*copy, *machine, true, text)) result.assembly.assign(text.begin(), text.end());
+  }
+  llvm::SmallVector<char, 0> object;
+  if (!generate(*module, *machine, false, object)) {
+    result.error = "this LLVM cannot write object files for " + description.triple;
+    return;
+  }
+  if (!result.error.empty()) return;
+  result.error = link_image({object.data(), object.size()}, request.entry, result.image);
+}
+
+/// Runs compile() so that a fatal error of LLVM lands here.
+void compile_guarded(const kiln_cpu_request& request, kiln_cpu_result& result) {
+  Escape escape;
+  current_escape = &escape;
+  if (setjmp(escape.point) == 0) {
+    compile(request, result);
+  } else {
+    result.error = escape.text;
+  }
+  current_escape = nullptr;
+}
+
+}  // namespace
+}  // namespace kiln::cpu_jit
+
+#define KILN_EXPORT extern "C" __attribute__((visibility("default")))
+
+KILN_EXPORT int kiln_cpu_interface(void) { return KILN_CPU_INTERFACE; }
+KILN_EXPORT const char* kiln_cpu_version(void) { return "LLVM " LLVM_VERSION_STRING; }
+
+KILN_EXPORT kiln_cpu_result* kiln_cpu_compile(const kiln_cpu_request* request) {
+  auto* result = new kiln_cpu_result;
+  kiln::cpu_jit::initialise();
+  kiln::cpu_jit::compile_guarded(*request, *result);
+  return result;
+}
+
+KILN_EXPORT const char* kiln_cpu_error(const kiln_cpu_result* result) {
+  return result->error.empty() ? nullptr : result->error.c_str();
+}
+KILN_EXPORT const void* kiln_cpu_image(const kiln_cpu_result* result, size_t* size) {
+  *size = result->image.size();
+  return result->image.data();
+}
+KILN_EXPORT const char* kiln_cpu_assembly(const kiln_cpu_result* result) { return result->assembly.c_str(); }
+KILN_EXPORT void kiln_cpu_release(kiln_cpu_result* result) { delete result; }

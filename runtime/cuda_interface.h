@@ -1,0 +1,22 @@
+// runtime/cuda_interface.h -- what the rest of the runtime asks of the CUDA backend; runtime/no_cuda answers in builds
+// without it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/runtime.h"
+
+namespace kiln::runtime::cuda {
+
+/// CUDA C++ to a cubin, or to PTX where NVRTC does not know the architecture. Needs no device.
+Binary compile(const KernelSource& source, const CompileOptions& options, bool want_ptx);
+
+/// Which NVRTC compile() would use, found without loading it: part of every cache key. "none" if there is none.
+std::string compiler_identity();
+
+/// One backend per device; none, with `reason`, where CUDA cannot be used. Never throws for a missing driver.
+std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason);
+
+}  // namespace kiln::runtime::cuda
