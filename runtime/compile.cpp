@@ -1,6 +1,6 @@
 // runtime/compile.cpp -- sends a kernel to the compiler of its language.
-#include "runtime/cpu_interface.h"
-#include "runtime/cuda/cuda.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/cuda_interface.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 

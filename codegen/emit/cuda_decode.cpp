@@ -11,8 +11,7 @@ void Writer::decode_outer(const std::string& linear, const std::vector<int>& axe
     const auto axis = static_cast<std::size_t>(axes[i]);
     const std::string quotient = fmt::format("q{}", axis);
     if (kernel_.index == IndexWidth::bits32) {
-      prelude_.use("Divisor");
-      line("const u32 {} = divide({}, {});", quotient, rest, field(ArgumentKind::divisor, 0, axis));
+      line("const u32 {} = {}({}, {});", quotient, prelude_.use("divide"), rest, field(ArgumentKind::divisor, 0, axis));
     } else {
       line("const u64 {} = {}({}, {});", quotient, prelude_.use("divide64"), rest, extent(axis));
     }

@@ -1,7 +1,7 @@
 // runtime/cuda/backend.cpp -- finding devices, contexts of threads, errors in words.
 #include "runtime/cuda/backend.h"
 
-#include "runtime/cuda/cuda.h"
+#include "runtime/cuda_interface.h"
 #include "support/check.h"
 #include "support/env.h"
 #include "support/log.h"
@@ -72,23 +72,27 @@ CUcontext CudaBackend::primary_context() {
   const std::lock_guard lock(context_mutex_);
   if (!primary_) {
     check(driver().primary_context_retain(&primary_, device_), "retaining the primary context");
-    // Keep freed memory in the pool: giving it back to the system at every synchronisation costs more than it saves.
-    cuuint64_t threshold = ~cuuint64_t{0};
-    if (has_pools_) driver().pool_set_attribute(pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
   }
   return primary_;
 }
 
 void CudaBackend::bind_thread() { const ContextScope scope(*this); }
 
-void CudaBackend::open_pool_to(CUdevice peer) {
-  int possible = 0;
-  if (!has_pools_ || driver().device_can_access_peer(&possible, peer, device_) != CUDA_SUCCESS || !possible) return;
-  CUmemAccessDesc access{};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = peer;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  driver().pool_set_access(pool_, &access, 1);
+/// Once, when the device is first used, in whichever context that is.
+void CudaBackend::prepare_pool() {
+  if (!has_pools_) return;
+  // Keep freed memory in the pool: giving it back to the system at every synchronisation costs more than it saves.
+  cuuint64_t threshold = ~cuuint64_t{0};
+  driver().pool_set_attribute(pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+  for (const CUdevice peer : peers_) {
+    int possible = 0;
+    if (driver().device_can_access_peer(&possible, peer, device_) != CUDA_SUCCESS || !possible) continue;
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = peer;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    driver().pool_set_access(pool_, &access, 1);
+  }
 }
 
 constinit thread_local unsigned ContextScope::thread_epoch = 0;
@@ -114,6 +118,7 @@ void ContextScope::enter(CudaBackend& backend) {
       pushed_ = true;
     }
   }
+  std::call_once(backend.pool_once_, [&] { backend.prepare_pool(); });
   thread_epoch = process_epoch.load(std::memory_order_relaxed);
 }
 
@@ -143,7 +148,7 @@ std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason) {
   for (const auto& backend : backends)
     for (const auto& peer : backends)
       if (backend != peer)
-        static_cast<CudaBackend&>(*backend).open_pool_to(static_cast<const CudaBackend&>(*peer).device());
+        static_cast<CudaBackend&>(*backend).add_peer(static_cast<const CudaBackend&>(*peer).device());
   return backends;
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/cuda/driver_api.h"
 #include "runtime/runtime.h"
@@ -36,13 +37,14 @@ class CudaBackend final : public Backend {
   bool is_capturing(NativeStream stream) override;
 
   /// Lets the other devices read this device's pool, where the hardware can.
-  void open_pool_to(CUdevice peer);
+  void add_peer(CUdevice peer) { peers_.push_back(peer); }
   CUdevice device() const { return device_; }
 
  private:
   friend class ContextScope;
 
   CUcontext primary_context();
+  void prepare_pool();
   CUresult try_allocate(CUdeviceptr& memory, std::size_t bytes, CUstream stream);
   void make_room(CUstream stream);
   [[noreturn]] void fail_allocation(CUresult result, std::size_t bytes);
@@ -62,6 +64,8 @@ class CudaBackend final : public Backend {
   DeviceInfo info_;
   std::mutex context_mutex_;
   CUcontext primary_ = nullptr;  // retained once, never released
+  std::vector<CUdevice> peers_;
+  std::once_flag pool_once_;
   std::mutex kernels_mutex_;
   std::map<std::string, LoadedKernel*> kernels_;  // by digest of the image; owned, never freed
 };

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "runtime/compile_report.h"
-#include "runtime/cuda/cuda.h"
-#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/nvrtc_library.h"
+#include "runtime/cuda_interface.h"
 #include "support/check.h"
 #include "support/log.h"
 

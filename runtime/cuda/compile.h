@@ -9,7 +9,4 @@ namespace kiln::runtime::cuda {
 /// Compiles for options.arch; `force_ptx` gives PTX even where a cubin is possible.
 Binary compile_for(const KernelSource& source, const CompileOptions& options, bool want_ptx, bool force_ptx);
 
-/// "NVRTC 13.0 (path)" if one has been opened, else what its files say: for messages.
-std::string compiler_description();
-
 }  // namespace kiln::runtime::cuda

@@ -5,7 +5,8 @@
 
 #include "runtime/cuda/backend.h"
 #include "runtime/cuda/compile.h"
-#include "runtime/cuda/cuda.h"
+#include "runtime/cuda/nvrtc_library.h"
+#include "runtime/cuda_interface.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/log.h"

@@ -38,7 +38,7 @@ DEVICE void write(T* to, const T (&from)[N]) {
     Piece piece;
 #pragma unroll
     for (int k = 0; k < Width; ++k) piece.at[k] = from[n + k];
-    *reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n) = piece.word;
+    __stwb(reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n), piece.word);  // one instruction, never split
   }
 }
 
@@ -55,7 +55,6 @@ DEVICE void scatter(T* to, const T (&from)[N], Step stride, Count count) {
 }
 
 struct Divisor { u32 multiplier, shift; };
-DEVICE u32 divide(u32 n, Divisor d) { return (__umulhi(n, d.multiplier) + n) >> d.shift; }
 
 struct Arguments {
   const double* x0;

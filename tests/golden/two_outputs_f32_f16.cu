@@ -38,26 +38,28 @@ DEVICE void write(T* to, const T (&from)[N]) {
     Piece piece;
 #pragma unroll
     for (int k = 0; k < Width; ++k) piece.at[k] = from[n + k];
-    *reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n) = piece.word;
+    __stwb(reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n), piece.word);  // one instruction, never split
   }
 }
 
 DEVICE u16 f32_to_f16(float x) { u16 y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); return y; }
 
+DEVICE u32 pair_f16(float low, float high) {  // both rounded to nearest even, packed
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low)); return y;
+#else
+  return f32_to_f16(low) | u32(f32_to_f16(high)) << 16;
+#endif
+}
+
 template <int N>
 DEVICE void round_f16(u16 (&to)[N], const float (&from)[N]) {
-#if __CUDA_ARCH__ >= 800
-  if constexpr (N % 2 == 0) {
 #pragma unroll
-    for (int k = 0; k < N; k += 2) {
-      u32 pair; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(from[k + 1]), "f"(from[k]));
-      to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
-    }
-    return;
+  for (int k = 0; k + 1 < N; k += 2) {
+    const u32 pair = pair_f16(from[k], from[k + 1]);
+    to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
   }
-#endif
-#pragma unroll
-  for (int k = 0; k < N; ++k) to[k] = f32_to_f16(from[k]);
+  if (N == 1) to[0] = f32_to_f16(from[0]);
 }
 
 struct Arguments {

@@ -1,15 +1,14 @@
-// runtime/cuda/nvrtc.cpp -- opens NVRTC and its builtins library.
-#include "runtime/cuda/nvrtc.h"
+// runtime/cuda/nvrtc_library.cpp -- opens NVRTC and its builtins library.
+#include "runtime/cuda/nvrtc_library.h"
 
 #include <dlfcn.h>
 #include <glob.h>
 
 #include <mutex>
 
-#include "runtime/cuda/compile.h"
-#include "runtime/cuda/cuda.h"
 #include "runtime/cuda/nvrtc_search.h"
 #include "runtime/cuda/testing.h"
+#include "runtime/cuda_interface.h"
 #include "support/check.h"
 #include "support/files.h"
 #include "support/log.h"

@@ -1,4 +1,4 @@
-// runtime/cuda/nvrtc.h -- NVRTC, opened at the first compile and never linked.
+// runtime/cuda/nvrtc_library.h -- NVRTC, opened at the first compile and never linked.
 #pragma once
 
 #include <nvrtc.h>
@@ -38,5 +38,8 @@ struct Nvrtc {
 
 /// Opens the first usable NVRTC. Throws CompileError that names every place tried and how to get one.
 const Nvrtc& nvrtc();
+
+/// "NVRTC 13.0 (path)" if one has been opened, else what its files say: for messages.
+std::string compiler_description();
 
 }  // namespace kiln::runtime::cuda
