@@ -23,6 +23,8 @@ class Device {
 
   constexpr DeviceKind kind() const { return kind_; }
   constexpr int index() const { return index_; }
+  /// Why it cannot be used here and what to do; empty when it can.
+  const char* unavailable_reason() const { return detail::device_unavailable_reason(kind_number(), index_); }
   bool is_available() const { return detail::device_available(kind_number(), index_); }
   const char* name() const { return detail::device_name(kind_number(), index_); }
   /// "sm_90", or the CPU's instruction set.
@@ -175,7 +177,7 @@ class Event {
   void* native_;
 };
 
-/// Waits for the work of the current stream.
+/// Waits for all work that kiln has enqueued on the current device.
 inline void synchronize() {
   const Device device = Device::current();
   detail::synchronize_device(device.kind_number(), device.index());
