@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/cpu_interface.h"
-#include "runtime/cuda/cuda.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/cuda_interface.h"
 #include "runtime/include_closure.h"
 #include "support/files.h"
 

@@ -1,6 +1,6 @@
 // runtime/compile.cpp -- sends a kernel to the compiler of its language.
-#include "runtime/cpu_interface.h"
-#include "runtime/cuda/cuda.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/cuda_interface.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 
@@ -11,7 +11,7 @@ Binary compile(const KernelSource& source, const CompileOptions& options, bool w
     case Language::cuda:
       return cuda::compile(source, options, want_ptx);
     case Language::llvm_ir:
-      return compile_cpu(source, options);
+      return compile_cpu(source, options, want_ptx);
   }
   KILN_INTERNAL_CHECK(false, "unknown language {}", static_cast<int>(source.language));
   return {};

@@ -2,8 +2,8 @@
 #include <charconv>
 #include <memory>
 
-#include "runtime/cpu_interface.h"
-#include "runtime/cuda/cuda.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/cuda_interface.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "support/env.h"

@@ -259,10 +259,10 @@ std::string KernelPrinter::print(const std::string& entry) {
   return fmt::format(
       "; {comment}\n; CPU kernel, {width} lanes; features: {features}\n\n"
       "define void @{entry}(ptr %arguments, i64 %begin, i64 %end, ptr %libm) #0 {{\nentry:\n{body}}}\n{maths}\n"
-      "attributes #0 = {{ nounwind alignstack(64) \"no-builtins\" \"prefer-vector-width\"=\"{bits}\" "
+      "attributes #0 = {{ nounwind alignstack=64 \"no-builtins\" \"prefer-vector-width\"=\"{bits}\" "
       "\"min-legal-vector-width\"=\"{bits}\" }}\n"
       "attributes #1 = {{ alwaysinline nounwind \"no-builtins\" \"min-legal-vector-width\"=\"{bits}\" }}\n"
-      "attributes #2 = {{ noinline cold nounwind alignstack(64) \"no-builtins\" \"prefer-vector-width\"=\"{bits}\" "
+      "attributes #2 = {{ noinline cold nounwind alignstack=64 \"no-builtins\" \"prefer-vector-width\"=\"{bits}\" "
       "\"min-legal-vector-width\"=\"{bits}\" }}\n"
       "!0 = !{{!\"branch_weights\", i32 2000, i32 1}}\n!1 = !{{}}\n",
       fmt::arg("comment", kernel_.comment), fmt::arg("width", b_.width()), fmt::arg("features", options_.cpu_features),

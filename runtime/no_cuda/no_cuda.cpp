@@ -1,5 +1,5 @@
 // runtime/no_cuda/no_cuda.cpp -- the CUDA backend of a library that was built without CUDA headers: it says so.
-#include "runtime/cuda/cuda.h"
+#include "runtime/cuda_interface.h"
 #include "support/check.h"
 
 namespace kiln::runtime::cuda {

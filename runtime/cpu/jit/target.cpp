@@ -38,7 +38,9 @@ TargetDescription describe_target(std::string_view arch) {
   target.cpu = "x86-64";
   for (const char* feature : x86_features) {
     const bool present = wanted.erase(feature) > 0;
-    target.features += (target.features.empty() ? "" : ",") + std::string(present ? "+" : "-") + feature;
+    if (!target.features.empty()) target.features += ',';
+    target.features += present ? '+' : '-';
+    target.features += feature;
   }
   if (!wanted.empty()) target.error = "unknown CPU feature '" + *wanted.begin() + "' in '" + std::string(arch) + "'";
   return target;

@@ -1,4 +1,4 @@
-// runtime/cuda/cuda.h -- what the rest of the runtime asks of the CUDA backend; runtime/no_cuda answers in builds
+// runtime/cuda_interface.h -- what the rest of the runtime asks of the CUDA backend; runtime/no_cuda answers in builds
 // without it.
 #pragma once
 

@@ -1,0 +1,124 @@
+// runtime/cpu/backend.cpp -- the CPU as a device: work is done when a call returns, so streams and events are trivial.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "runtime/cpu/cpu.h"
+#include "runtime/cpu/image.h"
+#include "runtime/cpu/libm_table.h"
+#include "runtime/cpu/memory.h"
+#include "runtime/cpu/thread_pool.h"
+#include "support/check.h"
+
+namespace kiln::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct CpuEvent {
+  Clock::time_point when;
+};
+
+std::string model_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+DeviceInfo describe() {
+  DeviceInfo info;
+  info.id = {DeviceKind::cpu, 0};
+  info.name = model_name();
+  info.arch = cpu_arch();
+  info.multiprocessors = pool_threads();
+  info.threads_per_multiprocessor = 1;
+  const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  info.l2_bytes = cache > 0 ? static_cast<std::size_t>(cache) : 0;
+  info.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  info.cpu_vector_bits = cpu_vector_bits(info.arch);
+  return info;
+}
+
+struct CopyJob {
+  char* to;
+  const char* from;
+};
+
+struct LaunchJob {
+  CpuImage::Entry entry;
+  const void* arguments;
+  const void* libm;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  const DeviceInfo& info() const override { return info_; }
+  void* allocate(std::size_t bytes, NativeStream) override { return allocate_host(bytes); }
+  void release(void* memory, NativeStream) noexcept override { release_host(memory); }
+
+  void copy(void* to, const void* from, std::size_t bytes, Copy, NativeStream) override {
+    const char* source = static_cast<const char*>(from);
+    char* target = static_cast<char*>(to);
+    const bool overlap = source < target + bytes && target < source + bytes;
+    constexpr std::size_t worth_threads = std::size_t{4} << 20;
+    if (overlap || bytes < worth_threads) {
+      if (bytes) std::memmove(target, source, bytes);
+      return;
+    }
+    CopyJob job{target, source};
+    parallel_ranges(
+        static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(worth_threads / 2),
+        [](void* context, std::int64_t begin, std::int64_t end) {
+          const CopyJob& j = *static_cast<CopyJob*>(context);
+          std::memcpy(j.to + begin, j.from + begin, static_cast<std::size_t>(end - begin));
+        },
+        &job);
+  }
+
+  /// Loaded kernels live until the process ends, as LoadedKernel promises.
+  const LoadedKernel* load(const Binary& binary, const KernelSource&) override {
+    return reinterpret_cast<const LoadedKernel*>(new CpuImage(binary.image));
+  }
+
+  void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t,
+              NativeStream) override {
+    LaunchJob job{reinterpret_cast<const CpuImage&>(kernel).entry(), arguments, libm_table()};
+    parallel_ranges(
+        shape.units, shape.grain,
+        [](void* context, std::int64_t begin, std::int64_t end) {
+          const LaunchJob& j = *static_cast<LaunchJob*>(context);
+          j.entry(j.arguments, begin, end, j.libm);
+        },
+        &job);
+  }
+
+  NativeStream create_stream() override { return nullptr; }
+  void destroy_stream(NativeStream) noexcept override {}
+  void synchronize(NativeStream) override {}
+  void* create_event() override { return new CpuEvent; }
+  void destroy_event(void* event) noexcept override { delete static_cast<CpuEvent*>(event); }
+  void record_event(void* event, NativeStream) override { static_cast<CpuEvent*>(event)->when = Clock::now(); }
+  void wait_event(NativeStream, void*) override {}
+  void synchronize_event(void*) override {}
+  float elapsed_ms(void* begin, void* end) override {
+    const auto span = static_cast<CpuEvent*>(end)->when - static_cast<CpuEvent*>(begin)->when;
+    return std::chrono::duration<float, std::milli>(span).count();
+  }
+  void bind_thread() override {}
+  bool is_capturing(NativeStream) override { return false; }
+
+ private:
+  DeviceInfo info_ = describe();
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace kiln::runtime

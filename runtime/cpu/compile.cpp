@@ -1,0 +1,70 @@
+// runtime/cpu/compile.cpp -- LLVM IR text to an image through libkiln_cpu.so; faults carry the numbered text.
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "runtime/cpu/compiler_library.h"
+#include "runtime/cpu/cpu.h"
+#include "support/check.h"
+#include "support/files.h"
+
+namespace kiln::runtime {
+namespace {
+
+/// The line that "<entry>:<line>:<column>: error" names, 0 if the message names none.
+int line_of(const std::string& message, const std::string& entry) {
+  const std::size_t at = message.find(entry + ":");
+  int line = 0;
+  if (at != message.npos) {
+    const char* begin = message.data() + at + entry.size() + 1;
+    std::from_chars(begin, message.data() + message.size(), line);
+  }
+  return line;
+}
+
+/// Lines around `line` with their numbers; the first lines when it is 0.
+std::string excerpt(const std::string& text, int line) {
+  const int first = std::max(1, line - 3), last = line ? line + 3 : 12;
+  std::string out;
+  std::size_t at = 0;
+  for (int number = 1; at < text.size() && number <= last; ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (number >= first) out += fmt::format("{:>5} {} {}\n", number, number == line ? '>' : '|', text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bool want_assembly) {
+  const CompilerLibrary& library = compiler_library();
+  const std::string arch = options.arch.empty() ? cpu_arch() : options.arch;
+  kiln_cpu_request request = {};
+  request.text = source.text.c_str();
+  request.text_size = source.text.size();
+  request.entry = source.entry.c_str();
+  request.arch = arch.c_str();
+  request.want_assembly = want_assembly;
+  const std::unique_ptr<kiln_cpu_result, decltype(library.release)> result(library.compile(&request), library.release);
+  if (const char* error = library.error(result.get())) {
+    const std::string message = error;
+    fail<CompileError>("LLVM rejected the kernel {} for {}:\n{}\n{}", source.entry, arch,
+                       excerpt(source.text, line_of(message, source.entry)), message);
+  }
+  Binary binary;
+  std::size_t size = 0;
+  const char* image = static_cast<const char*>(library.image(result.get(), &size));
+  binary.image.assign(image, image + size);
+  binary.entry = source.entry;
+  if (want_assembly) binary.ptx = library.assembly(result.get());
+  return binary;
+}
+
+std::string cpu_compiler_identity() {
+  const std::string path = compiler_library_path();
+  if (!path.empty()) return fmt::format("{} interface {}", files::identity(path), KILN_CPU_INTERFACE);
+  return fmt::format("{} interface {}", compiler_library().version(), KILN_CPU_INTERFACE);
+}
+
+}  // namespace kiln::runtime

@@ -1,0 +1,137 @@
+// runtime/cuda/backend.h -- one CUDA device: contexts, memory, kernels, launches, streams.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cuda/driver_api.h"
+#include "runtime/runtime.h"
+
+namespace kiln::runtime::cuda {
+
+class CudaBackend final : public Backend {
+ public:
+  /// `count` devices exist in this process; with one, a thread that has a context needs no check before a call.
+  CudaBackend(CUdevice device, int index, int count);
+
+  const DeviceInfo& info() const override { return info_; }
+  void* allocate(std::size_t bytes, NativeStream stream) override;
+  void release(void* memory, NativeStream stream) noexcept override;
+  void copy(void* to, const void* from, std::size_t bytes, Copy kind, NativeStream stream) override;
+  const LoadedKernel* load(const Binary& binary, const KernelSource& source) override;
+  void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
+              NativeStream stream) override;
+  NativeStream create_stream() override;
+  void destroy_stream(NativeStream stream) noexcept override;
+  void synchronize(NativeStream stream) override;
+  void* create_event() override;
+  void destroy_event(void* event) noexcept override;
+  void record_event(void* event, NativeStream stream) override;
+  void wait_event(NativeStream stream, void* event) override;
+  void synchronize_event(void* event) override;
+  float elapsed_ms(void* begin, void* end) override;
+  void bind_thread() override;
+  bool is_capturing(NativeStream stream) override;
+
+  /// Lets the other devices read this device's pool, where the hardware can.
+  void add_peer(CUdevice peer) { peers_.push_back(peer); }
+  CUdevice device() const { return device_; }
+
+ private:
+  friend class ContextScope;
+
+  CUcontext primary_context();
+  void prepare_pool();
+  CUresult try_allocate(CUdeviceptr& memory, std::size_t bytes, CUstream stream);
+  void make_room(CUstream stream);
+  [[noreturn]] void fail_allocation(CUresult result, std::size_t bytes);
+  CUlibrary load_image(const Binary& binary, const KernelSource& source, CUresult& result);
+  LoadedKernel* load_new(const Binary& binary, const KernelSource& source);
+  [[noreturn]] void fail_load(CUresult result, const Binary& binary, const KernelSource& source);
+  [[noreturn]] void fail_launch(CUresult result, const LoadedKernel& kernel, const LaunchShape& shape);
+  void allow_shared(const LoadedKernel& kernel, std::uint32_t bytes);
+  /// Throws OutOfMemory or DeviceError for a failed call.
+  void check(CUresult result, const char* what) const;
+
+  const CUdevice device_;
+  const bool only_device_;
+  bool has_pools_ = false;
+  CUmemoryPool pool_ = nullptr;
+  int max_shared_ = 0;
+  DeviceInfo info_;
+  std::mutex context_mutex_;
+  CUcontext primary_ = nullptr;  // retained once, never released
+  std::vector<CUdevice> peers_;
+  std::once_flag pool_once_;
+  std::mutex kernels_mutex_;
+  std::map<std::string, LoadedKernel*> kernels_;  // by digest of the image; owned, never freed
+};
+
+/// Makes a context of the device current for the calls made while it lives. The caller's context is kept if it belongs
+/// to the device; a thread with none gets the primary context and keeps it. Throws DeviceError in a forked child.
+class ContextScope {
+ public:
+  explicit ContextScope(CudaBackend& backend) {
+    if (!(thread_epoch == process_epoch.load(std::memory_order_relaxed) && backend.only_device_)) [[unlikely]]
+      enter(backend);
+  }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+  ~ContextScope() {
+    if (pushed_) [[unlikely]]
+      leave();
+  }
+  /// The thread's context is gone (a host popped or destroyed it): look again at the next call.
+  static void forget_thread() { thread_epoch = 0; }
+
+ private:
+  void enter(CudaBackend& backend);
+  void leave() noexcept;
+
+  /// The process epoch in which this thread was found to have a context. A forked child has another epoch, so that its
+  /// calls take the slow path, which reports the fork.
+  static constinit thread_local unsigned thread_epoch;
+  bool pushed_ = false;
+};
+
+/// Runs one driver call in a context of the device; a thread that lost its context since the last call gets one and
+/// calls again.
+template <class Call>
+CUresult in_context(CudaBackend& backend, Call call) {
+  CUresult result;
+  {
+    const ContextScope scope(backend);
+    result = call();
+  }
+  if (result != CUDA_ERROR_INVALID_CONTEXT) [[likely]]
+    return result;
+  ContextScope::forget_thread();
+  const ContextScope scope(backend);
+  return call();
+}
+
+/// True for results that are no failure while a process ends: the driver or the context has gone first.
+inline bool is_teardown(CUresult result) {
+  return result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/// The context is beyond repair: every later call gives the same error.
+bool is_sticky(CUresult result);
+
+}  // namespace kiln::runtime::cuda
+
+namespace kiln::runtime {
+
+struct LoadedKernel {
+  CUfunction function = nullptr;  ///< a CUkernel: the driver finds the function of the stream's or the current context
+  std::uint32_t argument_bytes = 0;
+  std::uint32_t shared_bytes = 0;                   ///< static
+  mutable std::uint32_t allowed_shared = 48 << 10;  ///< dynamic, raised on demand under the backend's mutex
+  int max_threads = 0;
+  std::string name;
+};
+
+}  // namespace kiln::runtime

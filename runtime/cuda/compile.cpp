@@ -1,0 +1,143 @@
+// runtime/cuda/compile.cpp -- CUDA C++ to a cubin or PTX through NVRTC.
+#include "runtime/cuda/compile.h"
+
+#include <chrono>
+
+#include "runtime/compile_report.h"
+#include "runtime/cuda/nvrtc_library.h"
+#include "runtime/cuda_interface.h"
+#include "support/check.h"
+#include "support/log.h"
+
+namespace kiln::runtime::cuda {
+namespace {
+
+/// Destroys the program on every path.
+class Program {
+ public:
+  Program(const Nvrtc& library, const std::string& source, const std::string& name) : library_(library) {
+    check(library.create(&program_, source.c_str(), name.c_str(), 0, nullptr, nullptr), "nvrtcCreateProgram");
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() { library_.destroy(&program_); }
+
+  nvrtcResult compile(const std::vector<std::string>& options) {
+    std::vector<const char*> texts;
+    for (const std::string& option : options) texts.push_back(option.c_str());
+    return library_.compile(program_, static_cast<int>(texts.size()), texts.data());
+  }
+  std::string log() const {
+    std::size_t size = 0;
+    if (library_.log_size(program_, &size) != NVRTC_SUCCESS || size == 0) return "";
+    std::string text(size, '\0');
+    check(library_.log(program_, text.data()), "nvrtcGetProgramLog");
+    return text;
+  }
+  std::vector<char> cubin() const {
+    std::size_t size = 0;
+    check(library_.cubin_size(program_, &size), "nvrtcGetCUBINSize");
+    std::vector<char> image(size);
+    check(library_.cubin(program_, image.data()), "nvrtcGetCUBIN");
+    return image;
+  }
+  std::vector<char> ptx() const {  // with the NUL that the driver expects
+    std::size_t size = 0;
+    check(library_.ptx_size(program_, &size), "nvrtcGetPTXSize");
+    std::vector<char> text(size);
+    check(library_.ptx(program_, text.data()), "nvrtcGetPTX");
+    return text;
+  }
+
+ private:
+  void check(nvrtcResult result, const char* function) const {
+    if (result != NVRTC_SUCCESS)
+      fail<CompileError>("{} of {} failed: {}", function, library_.description(), library_.error_string(result));
+  }
+  const Nvrtc& library_;
+  nvrtcProgram program_ = nullptr;
+};
+
+std::vector<std::string> option_list(const Nvrtc& library, const GpuTarget& target, const CompileOptions& options) {
+  std::vector<std::string> list = {"--gpu-architecture=" + target.arch, "--std=c++17",
+                                   options.contract ? "--fmad=true" : "--fmad=false"};
+  if (options.lineinfo) list.emplace_back("-lineinfo");
+  if (options.fast_math) list.emplace_back("--use_fast_math");
+  if (!target.is_ptx) list.emplace_back("--ptxas-options=-v");  // registers and spills in the log, at no cost
+  // kiln has its own cache; NVRTC's would open the driver and fill the user's disk a second time.
+  if (library.major > 12 || (library.major == 12 && library.minor >= 9)) list.emplace_back("--no-cache");
+  list.insert(list.end(), options.extra.begin(), options.extra.end());
+  return list;
+}
+
+std::string known_archs_text(const Nvrtc& library) {
+  std::string text;
+  for (const int number : library.known_archs) text += fmt::format("{}sm_{}", text.empty() ? "" : ", ", number);
+  return text;
+}
+
+GpuTarget target_for(const Nvrtc& library, const KernelSource& source, const CompileOptions& options, bool force_ptx) {
+  const std::optional<GpuArch> wanted = parse_gpu_arch(options.arch);
+  if (!wanted) {
+    fail<CompileError>("cannot compile kernel {} for \"{}\": a GPU architecture is written sm_90, sm_90a or compute_80",
+                       source.entry, options.arch);
+  }
+  const std::optional<GpuTarget> target =
+      force_ptx ? choose_ptx_target(*wanted, library.known_archs) : choose_target(*wanted, library.known_archs);
+  if (!target) {
+    fail<CompileError>(
+        "cannot compile kernel {} for {}: {} knows {}. Use an NVRTC that knows it (KILN_NVRTC), or another "
+        "architecture",
+        source.entry, options.arch, library.description(), known_archs_text(library));
+  }
+  return *target;
+}
+
+[[noreturn]] void fail_compile(const Nvrtc& library, const KernelSource& source, const GpuTarget& target,
+                               nvrtcResult result, const std::string& source_name, const std::string& log) {
+  std::string hint;
+  if (log.find("builtins") != std::string::npos && library.builtins.empty()) {
+    const std::size_t slash = library.path.rfind('/');
+    hint = fmt::format(
+        "libnvrtc-builtins.so.{}.{} must lie beside libnvrtc, in {}, or on the loader's path (LD_LIBRARY_PATH).\n",
+        library.major, library.minor, library.path.substr(0, slash));
+  }
+  const std::string excerpt = source_excerpt(source.text, source_name, log);
+  fail<CompileError>("kernel {} does not compile for {} with {}: {}\n{}{}{}", source.entry, target.arch,
+                     library.description(), library.error_string(result), hint, excerpt, readable_log(log));
+}
+
+}  // namespace
+
+Binary compile_for(const KernelSource& source, const CompileOptions& options, bool want_ptx, bool force_ptx) {
+  const Nvrtc& library = nvrtc();
+  const GpuTarget target = target_for(library, source, options, force_ptx);
+  const auto start = std::chrono::steady_clock::now();
+  const std::string source_name = source.entry + ".cu";
+  Program program(library, source.text, source_name);
+  const nvrtcResult result = program.compile(option_list(library, target, options));
+  const std::string log = program.log();
+  if (result != NVRTC_SUCCESS) fail_compile(library, source, target, result, source_name, log);
+  Binary binary;
+  binary.is_ptx = target.is_ptx;
+  binary.image = target.is_ptx ? program.ptx() : program.cubin();
+  binary.entry = source.entry;
+  read_resources(log, source.entry, binary);
+  binary.log = readable_log(log);
+  binary.options = options;
+  if (want_ptx) {
+    const std::vector<char> text = program.ptx();
+    binary.ptx.assign(text.begin(), text.empty() ? text.end() : text.end() - 1);
+  }
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  KILN_LOG(2, "kernel {} for {}: compiled in {:.1f} ms, {} bytes, {} registers, {} bytes spilled", source.entry,
+           target.arch, elapsed.count(), binary.image.size(), binary.registers, binary.spill_bytes);
+  if (!binary.log.empty()) KILN_LOG(6, "compiler log of kernel {}:\n{}", source.entry, binary.log);
+  return binary;
+}
+
+Binary compile(const KernelSource& source, const CompileOptions& options, bool want_ptx) {
+  return compile_for(source, options, want_ptx, false);
+}
+
+}  // namespace kiln::runtime::cuda

@@ -1,0 +1,89 @@
+// runtime/cuda/driver_api.h -- the CUDA driver, opened at first use and never linked: one table of entry points.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <string>
+
+namespace kiln::runtime::cuda {
+
+// member, exported symbol, declaration that gives its type. The symbols are those of CUDA 12.0, whichever headers this
+// is built with, so that a library built with newer headers runs on an older driver.
+#define KILN_DRIVER_FUNCTIONS(X)                                                                   \
+  X(init, "cuInit", cuInit)                                                                        \
+  X(driver_version, "cuDriverGetVersion", cuDriverGetVersion)                                      \
+  X(error_name, "cuGetErrorName", cuGetErrorName)                                                  \
+  X(error_string, "cuGetErrorString", cuGetErrorString)                                            \
+  X(device_count, "cuDeviceGetCount", cuDeviceGetCount)                                            \
+  X(device_get, "cuDeviceGet", cuDeviceGet)                                                        \
+  X(device_name, "cuDeviceGetName", cuDeviceGetName)                                               \
+  X(device_attribute, "cuDeviceGetAttribute", cuDeviceGetAttribute)                                \
+  X(device_total_memory, "cuDeviceTotalMem_v2", cuDeviceTotalMem)                                  \
+  X(device_can_access_peer, "cuDeviceCanAccessPeer", cuDeviceCanAccessPeer)                        \
+  X(device_default_pool, "cuDeviceGetDefaultMemPool", cuDeviceGetDefaultMemPool)                   \
+  X(primary_context_retain, "cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain)                  \
+  X(context_get_current, "cuCtxGetCurrent", cuCtxGetCurrent)                                       \
+  X(context_set_current, "cuCtxSetCurrent", cuCtxSetCurrent)                                       \
+  X(context_push, "cuCtxPushCurrent_v2", cuCtxPushCurrent)                                         \
+  X(context_pop, "cuCtxPopCurrent_v2", cuCtxPopCurrent)                                            \
+  X(context_device, "cuCtxGetDevice", cuCtxGetDevice)                                              \
+  X(context_synchronize, "cuCtxSynchronize", cuCtxSynchronize)                                     \
+  X(memory_info, "cuMemGetInfo_v2", cuMemGetInfo)                                                  \
+  X(memory_allocate, "cuMemAlloc_v2", cuMemAlloc)                                                  \
+  X(memory_free, "cuMemFree_v2", cuMemFree)                                                        \
+  X(memory_allocate_async, "cuMemAllocAsync", cuMemAllocAsync)                                     \
+  X(memory_free_async, "cuMemFreeAsync", cuMemFreeAsync)                                           \
+  X(pool_set_attribute, "cuMemPoolSetAttribute", cuMemPoolSetAttribute)                            \
+  X(pool_get_attribute, "cuMemPoolGetAttribute", cuMemPoolGetAttribute)                            \
+  X(pool_trim, "cuMemPoolTrimTo", cuMemPoolTrimTo)                                                 \
+  X(pool_set_access, "cuMemPoolSetAccess", cuMemPoolSetAccess)                                     \
+  X(copy_to_device, "cuMemcpyHtoDAsync_v2", cuMemcpyHtoDAsync)                                     \
+  X(copy_to_host, "cuMemcpyDtoHAsync_v2", cuMemcpyDtoHAsync)                                       \
+  X(copy_any, "cuMemcpyAsync", cuMemcpyAsync)                                                      \
+  X(pointer_attribute, "cuPointerGetAttribute", cuPointerGetAttribute)                             \
+  X(library_load, "cuLibraryLoadData", cuLibraryLoadData)                                          \
+  X(library_unload, "cuLibraryUnload", cuLibraryUnload)                                            \
+  X(library_kernel, "cuLibraryGetKernel", cuLibraryGetKernel)                                      \
+  X(kernel_function, "cuKernelGetFunction", cuKernelGetFunction)                                   \
+  X(kernel_set_attribute, "cuKernelSetAttribute", cuKernelSetAttribute)                            \
+  X(launch_kernel, "cuLaunchKernel", cuLaunchKernel)                                               \
+  X(stream_create, "cuStreamCreate", cuStreamCreate)                                               \
+  X(stream_destroy, "cuStreamDestroy_v2", cuStreamDestroy)                                         \
+  X(stream_synchronize, "cuStreamSynchronize", cuStreamSynchronize)                                \
+  X(stream_wait_event, "cuStreamWaitEvent", cuStreamWaitEvent)                                     \
+  X(stream_is_capturing, "cuStreamIsCapturing", cuStreamIsCapturing)                               \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", cuThreadExchangeStreamCaptureMode) \
+  X(event_create, "cuEventCreate", cuEventCreate)                                                  \
+  X(event_destroy, "cuEventDestroy_v2", cuEventDestroy)                                            \
+  X(event_record, "cuEventRecord", cuEventRecord)                                                  \
+  X(event_synchronize, "cuEventSynchronize", cuEventSynchronize)                                   \
+  X(event_elapsed, "cuEventElapsedTime", cuEventElapsedTime)
+
+struct Driver {
+#define KILN_DRIVER_MEMBER(member, symbol, declaration) decltype(&::declaration) member = nullptr;
+  KILN_DRIVER_FUNCTIONS(KILN_DRIVER_MEMBER)
+#undef KILN_DRIVER_MEMBER
+  int version = 0;  ///< 12040 for CUDA 12.4
+};
+
+/// Opens and initialises the driver once per process. Null, with the reason, where that is not possible.
+const Driver* open_driver(std::string& reason);
+
+/// State that every call reads: plain words, so that a cached launch costs no function call to find them.
+inline constinit std::atomic<const Driver*> driver_table{nullptr};
+inline constexpr unsigned first_epoch = 1, forked_epoch = 2;
+inline constinit std::atomic<unsigned> process_epoch{first_epoch};
+
+/// The opened driver. Only code that got a device may call this.
+inline const Driver& driver() { return *driver_table.load(std::memory_order_acquire); }
+
+/// True in a child that was forked after its parent opened the driver: CUDA cannot be used there.
+inline bool forked_after_open() { return process_epoch.load(std::memory_order_relaxed) == forked_epoch; }
+
+/// "CUDA 12.4"
+std::string version_text(int version);
+/// "CUDA_ERROR_INVALID_VALUE (1, invalid argument)"
+std::string error_text(CUresult result);
+
+}  // namespace kiln::runtime::cuda

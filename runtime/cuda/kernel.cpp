@@ -1,0 +1,161 @@
+// runtime/cuda/kernel.cpp -- loading kernels and launching them.
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+
+#include "runtime/cuda/backend.h"
+#include "runtime/cuda/compile.h"
+#include "runtime/cuda/nvrtc_library.h"
+#include "runtime/cuda_interface.h"
+#include "support/check.h"
+#include "support/hash.h"
+#include "support/log.h"
+
+namespace kiln::runtime::cuda {
+namespace {
+
+/// Loading is allowed while another thread captures a graph only in relaxed mode; the thread's own mode is put back.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { driver().exchange_capture_mode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture() { driver().exchange_capture_mode(&mode_); }
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+/// The image does not suit the device or the driver: PTX may.
+bool is_wrong_image(CUresult result) {
+  return result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_INVALID_IMAGE ||
+         result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+         result == CUDA_ERROR_INVALID_SOURCE;
+}
+
+}  // namespace
+
+CUlibrary CudaBackend::load_image(const Binary& binary, const KernelSource& source, CUresult& result) {
+  CUlibrary library = nullptr;
+  char errors[4096] = "";
+  CUjit_option names[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {errors, reinterpret_cast<void*>(sizeof errors)};
+  const unsigned count = binary.is_ptx ? 2 : 0;  // only PTX is compiled, and only a compile has a log
+  result = in_context(*this, [&] {
+    return driver().library_load(&library, binary.image.data(), names, values, count, nullptr, nullptr, 0);
+  });
+  if (result != CUDA_SUCCESS && errors[0]) KILN_LOG(1, "kernel {}: the driver says: {}", source.entry, errors);
+  return library;
+}
+
+void CudaBackend::fail_load(CUresult result, const Binary& binary, const KernelSource& source) {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) check(result, "loading a kernel");
+  fail<DeviceError>(
+      "kernel {} ({} for {}) cannot be loaded on cuda:{} ({}, {}): {}. The driver supports {}; the kernel was made "
+      "by {}. A newer driver, or an older NVRTC (KILN_NVRTC), may help",
+      source.entry, binary.is_ptx ? "PTX" : "cubin", binary.options.arch, info_.id.index, info_.name, info_.arch,
+      error_text(result), version_text(driver().version), compiler_description());
+}
+
+LoadedKernel* CudaBackend::load_new(const Binary& binary, const KernelSource& source) {
+  const RelaxedCapture relaxed;
+  CUresult result = CUDA_SUCCESS;
+  CUlibrary library = load_image(binary, source, result);
+  Binary fallback;
+  const Binary* loaded = &binary;
+  if (is_wrong_image(result) && !binary.is_ptx && !source.text.empty()) {
+    KILN_LOG(1, "kernel {}: the driver refused the cubin ({}); trying PTX", source.entry, error_text(result));
+    CompileOptions options = binary.options;
+    options.arch = info_.arch;
+    fallback = compile_for(source, options, false, true);
+    loaded = &fallback;
+    library = load_image(fallback, source, result);
+  }
+  if (result != CUDA_SUCCESS) fail_load(result, *loaded, source);
+  auto kernel = std::make_unique<LoadedKernel>();
+  CUkernel handle = nullptr;
+  result = in_context(*this, [&] { return driver().library_kernel(&handle, library, loaded->entry.c_str()); });
+  if (result != CUDA_SUCCESS) {
+    driver().library_unload(library);
+    check(result, fmt::format("finding kernel {} in its binary", loaded->entry).c_str());
+  }
+  // Drivers load lazily, at the first launch, which a stream capture may forbid: load now.
+  CUfunction function = nullptr;
+  result = in_context(*this, [&] { return driver().kernel_function(&function, handle); });
+  if (result != CUDA_SUCCESS) {
+    driver().library_unload(library);
+    fail_load(result, *loaded, source);
+  }
+  kernel->function = reinterpret_cast<CUfunction>(handle);
+  kernel->argument_bytes = source.argument_bytes;
+  kernel->shared_bytes = static_cast<std::uint32_t>(loaded->shared_bytes);
+  kernel->max_threads = source.max_threads;
+  kernel->name = source.entry;
+  return kernel.release();
+}
+
+const LoadedKernel* CudaBackend::load(const Binary& binary, const KernelSource& source) {
+  std::string key = to_hex(blake3(std::string_view(binary.image.data(), binary.image.size())));
+  key += binary.entry;
+  const std::lock_guard lock(kernels_mutex_);  // one load per kernel; loads are short beside compiles
+  const auto [slot, inserted] = kernels_.try_emplace(std::move(key), nullptr);
+  if (!inserted) return slot->second;
+  try {
+    slot->second = load_new(binary, source);
+  } catch (...) {
+    kernels_.erase(slot);
+    throw;
+  }
+  return slot->second;
+}
+
+void CudaBackend::allow_shared(const LoadedKernel& kernel, std::uint32_t bytes) {
+  const std::lock_guard lock(kernels_mutex_);
+  if (bytes <= kernel.allowed_shared) return;
+  const CUresult result = in_context(*this, [&] {
+    return driver().kernel_set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes),
+                                         reinterpret_cast<CUkernel>(kernel.function), device_);
+  });
+  if (result != CUDA_SUCCESS) {
+    fail<DeviceError>(
+        "kernel {}: {} bytes of dynamic shared memory beside {} static ones are more than a block of cuda:{} ({}) can "
+        "have, which is {}",
+        kernel.name, bytes, kernel.shared_bytes, info_.id.index, info_.name, max_shared_);
+  }
+  std::atomic_ref<std::uint32_t>(kernel.allowed_shared).store(bytes, std::memory_order_relaxed);
+}
+
+void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
+                         NativeStream stream) {
+  KILN_INTERNAL_CHECK(bytes == kernel.argument_bytes, "kernel {} takes {} bytes of arguments and got {}", kernel.name,
+                      kernel.argument_bytes, bytes);
+  if (shape.shared_bytes > std::atomic_ref<std::uint32_t>(kernel.allowed_shared).load(std::memory_order_relaxed))
+      [[unlikely]]
+    allow_shared(kernel, shape.shared_bytes);
+  void* parameters[] = {const_cast<void*>(arguments)};
+  const Driver& api = driver();
+  const CUresult result = in_context(*this, [&] {
+    return api.launch_kernel(kernel.function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
+                             shape.block[1], shape.block[2], shape.shared_bytes, static_cast<CUstream>(stream),
+                             parameters, nullptr);
+  });
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    fail_launch(result, kernel, shape);
+}
+
+void CudaBackend::fail_launch(CUresult result, const LoadedKernel& kernel, const LaunchShape& shape) {
+  const std::string what = fmt::format(
+      "launching kernel {} with grid {}x{}x{}, block {}x{}x{}, {} bytes of shared memory", kernel.name, shape.grid[0],
+      shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2], shape.shared_bytes);
+  const std::uint64_t threads = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+  const bool refused = result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  if (refused && kernel.max_threads > 0 && threads > static_cast<std::uint64_t>(kernel.max_threads)) {
+    fail<DeviceError>("{} on cuda:{}: a block of {} threads is more than the {} that this kernel was compiled for ({})",
+                      what, info_.id.index, threads, kernel.max_threads, error_text(result));
+  }
+  check(result, what.c_str());
+  KILN_INTERNAL_CHECK(false, "a launch failed without an error");
+  std::abort();
+}
+
+}  // namespace kiln::runtime::cuda
