@@ -18,7 +18,7 @@ Array<T> load_npy(const Path& path, detail::Where w = detail::Where::current()) 
 
 /// Writes an array, view or expression.
 template <class X>
-  requires(detail::role_of<X> == detail::Role::array)
+  requires(detail::array_operand<X>)
 void save_npy(const char* path, const X& x, detail::Where w = detail::Where::current()) {
   if constexpr (requires { x.handle(); }) {
     detail::save_npy(path, x.handle(), w);
@@ -27,7 +27,7 @@ void save_npy(const char* path, const X& x, detail::Where w = detail::Where::cur
   }
 }
 template <class Path, class X>
-  requires(requires(const Path& p) { p.c_str(); } && detail::role_of<X> == detail::Role::array)
+  requires(requires(const Path& p) { p.c_str(); } && detail::array_operand<X>)
 void save_npy(const Path& path, const X& x, detail::Where w = detail::Where::current()) {
   save_npy(path.c_str(), x, w);
 }
