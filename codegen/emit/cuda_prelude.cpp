@@ -26,7 +26,15 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 20> table = {{
+constexpr std::array<Snippet, 21> table = {{
+    {"Complex", "", R"(
+template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
+  Part x, y;
+  Complex() = default;
+  __device__ Complex(Pair z) : x(z.x), y(z.y) {}
+  __device__ operator Pair() const { Pair z; z.x = x, z.y = y; return z; }
+};
+)"},
     {"Word", "", R"(
 template <int Bytes> struct Word;  // the type that moves so many bytes in one access
 template <> struct Word<1> { typedef u8 type; };

@@ -43,6 +43,9 @@ KernelSource Writer::write() {
       internal_failure("CUDA schedule", __FILE__, __LINE__, "serial is the CPU's loop nest");
   }
   close();
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
+    if (is_underaligned(a)) prelude_.use("Complex");
+  }
   const std::string kernel_text = std::move(text_);
   const std::string arguments = arguments_struct();
 
@@ -107,7 +110,16 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
   internal_failure("known argument kind", __FILE__, __LINE__, "");
 }
 
-const char* Writer::storage(std::size_t a) const { return storage_type(kernel_.accesses[a].type); }
+bool Writer::is_underaligned(std::size_t a) const {
+  const Access& access = kernel_.accesses[a];
+  return is_complex(access.type) && access.alignment < size_of(access.type);
+}
+
+const char* Writer::storage(std::size_t a) const {
+  const DType type = kernel_.accesses[a].type;
+  if (is_underaligned(a)) return type == DType::c64 ? "Complex<float, float2>" : "Complex<double, double2>";
+  return storage_type(type);
+}
 
 std::string Writer::arguments_struct() {
   std::string text = "struct Arguments {\n";
