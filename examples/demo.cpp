@@ -41,9 +41,9 @@ double best_time(int repeats, F&& run) {
 
 /// The look: numbers a photographer would turn. All are run-time parameters of the kernel.
 struct Look {
-  float exposure = 1.9f;                            // linear gain
-  float vignette = 0.55f;                           // tan^2 of the angle in the corners; 0 = none
-  std::vector<float> white = {1.06f, 1.0f, 0.90f};  // gains of red, green, blue
+  float exposure = 0.75f;                           // linear gain
+  float vignette = 0.8f;                            // tan^2 of the angle in the corners; 0 = none
+  std::vector<float> white = {1.05f, 1.0f, 0.93f};  // gains of red, green, blue
 };
 
 /// u8 -> f32 -> u8 in one kernel. `white` has shape (3) and is broadcast over the pixels; (row, column) and
