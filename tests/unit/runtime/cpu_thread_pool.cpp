@@ -1,4 +1,5 @@
-// tests/unit/runtime/cpu_thread_pool.cpp -- the CPU device's threads: coverage, nesting, fork, many callers, the host's pool.
+// tests/unit/runtime/cpu_thread_pool.cpp -- the CPU device's threads: coverage, nesting, fork, many callers, the host's
+// pool.
 #include "runtime/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
