@@ -66,7 +66,7 @@ IrValue asinh_f32(MathContext&, const IrValue* v) {
 
 IrValue acosh_f32(MathContext&, const IrValue* v) {
   const IrValue t = to_f64(v[0]) - 1;
-  return to_f32(log1p_core(t + square_root(t * (t + 2))));
+  return to_f32(select(t < 0, nan_like(t), log1p_core(t + square_root(t * (t + 2)))));
 }
 
 IrValue atanh_f32(MathContext&, const IrValue* v) {

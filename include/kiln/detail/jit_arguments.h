@@ -28,9 +28,6 @@ class Archs {
 };
 
 // ------------------------------------------------------------------ what the lambda receives
-template <class A>
-using NumberOf = std::conditional_t<std::is_same_v<A, long double>, double, A>;
-
 /// A number offered to a kl::Const<T> parameter; converts to nothing else.
 template <class A>
 struct ConstArgument {
@@ -95,40 +92,33 @@ auto inlined(const A& a) {
 }
 
 // ------------------------------------------------------------------ what the library receives
-/// Argument `A` as flat data; keeps the bytes of numbers.
+template <Instruction::Kind K, DType Source>
+inline constexpr Instruction number_code[1] = {{.kind = K, .type = Source, .source = Source}};
+
+/// Argument `A` as flat data; keeps the slot of a number.
 template <class A, bool IsConst>
 class ArgumentData {
  public:
   explicit ArgumentData(const A& a) : value_(a) {
-    if constexpr (role_of<A> == Role::number) scalar_ = scalar_argument(a);
-    if constexpr (role_of<A> == Role::baked) scalar_ = scalar_argument(a.value);
-    __builtin_memcpy(tags_, scalar_.bytes, sizeof tags_);
+    if constexpr (Operand<A>::role != Role::array) put(&number_, const_cast<A&>(a), false);
   }
   Parts parts() const {
-    Parts p;
-    if constexpr (role_of<A> == Role::array) {
-      if constexpr (requires { value_.handle(); }) {
-        p.code = code_of<typename A::Structure>.items;
-        p.inputs = &value_.handle();
-        p.counts = A::Structure::counts;
-      } else {
-        p = value_.parts();
-      }
-    } else if constexpr (role_of<A> == Role::number && !IsConst) {
-      p.scalars = &scalar_;
-      p.counts.scalars = 1;
+    if constexpr (requires { value_.parts(); }) {
+      return value_.parts();
+    } else if constexpr (requires { value_.handle(); }) {
+      // A Handle is a slot, bit for bit.
+      return {code_of<Input<A::dtype>>.items, reinterpret_cast<const Slot*>(&value_.handle()), 1};
     } else {
-      p.tags = tags_;
-      p.counts.tags = 2;
+      constexpr bool baked = IsConst || Operand<A>::role == Role::baked;
+      return {number_code < baked ? Instruction::constant : Instruction::argument, Operand<A>::type.type >, &number_,
+              1};
     }
-    return p;
   }
   const void* value() const { return &value_; }
 
  private:
   const A& value_;
-  ScalarArgument scalar_;
-  const void* tags_[2];
+  Slot number_;
 };
 
 /// A stand-in argument of the given signature, for f.compile<...>.
@@ -169,7 +159,7 @@ struct Outputs<S> {
     static_assert(N == M, "kiln: f.into(...) needs one destination per value that the lambda returns");
   }
   static constexpr unsigned count = 1;
-  static void store(const S& s, NodeId* nodes) { nodes[0] = s.node_as(s.recorder(), S::dtype, Where{}); }
+  static void store(const S& s, NodeId* nodes) { nodes[0] = s.node_as(S::dtype, Where{}); }
   static void targets(Arrays& a, Target* to) { to[0] = a.target(); }
 };
 template <template <class...> class Tuple, class... S>
@@ -190,7 +180,7 @@ struct Outputs<Tuple<S...>> {
  private:
   template <std::size_t... I>
   static void store(const Tuple<S...>& values, NodeId* nodes, std::index_sequence<I...>) {
-    ((nodes[I] = get<I>(values).node_as(get<I>(values).recorder(), S::dtype, Where{})), ...);
+    ((nodes[I] = get<I>(values).node_as(S::dtype, Where{})), ...);
   }
   template <std::size_t... I>
   static void targets(Arrays& arrays, Target* to, std::index_sequence<I...>) {
