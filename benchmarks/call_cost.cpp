@@ -65,7 +65,7 @@ void raw_launch(benchmark::State& state) {
   kl::StreamGuard guard(stream);
   measure(state, [&] {
     benchmarks::expect(cuda.launch(function, grid[0], grid[1], grid[2], threads[0], threads[1], threads[2],
-                                   kernel.launch.shared_bytes, stream.native(), parameters, nullptr),
+                                   kernel.launch.shared_bytes, stream.native_handle(), parameters, nullptr),
                        "cuLaunchKernel");
   });
 }

@@ -57,7 +57,7 @@ void copy_limit(benchmark::State& state) {
     kl::StreamGuard guard(stream);
     measure(state, bytes, [&] {
       benchmarks::expect(cuda.copy_async(reinterpret_cast<unsigned long long>(y.data()),
-                                         reinterpret_cast<unsigned long long>(x.data()), 4 * std::size_t(n), stream.native()),
+                                         reinterpret_cast<unsigned long long>(x.data()), 4 * std::size_t(n), stream.native_handle()),
                          "cuMemcpyDtoDAsync");
     });
   } else {

@@ -11,9 +11,9 @@
 
 namespace kiln::dsl {
 
-/// Built on the stack for every call. Addresses enter only through their low bits, through equality with another operand,
-/// and, where an operand overlaps a destination, through the distance: so a plan serves every call that it would be rebuilt
-/// for identically. Layouts are interned, hence compared by address.
+/// Built on the stack for every call. Addresses enter only through their low bits, through equality with another
+/// operand, and, where an operand overlaps a destination, through the distance: so a plan serves every call that it
+/// would be rebuilt for identically. Layouts are interned, hence compared by address.
 class CallKey {
  public:
   explicit CallKey(const detail::Call& call, runtime::DeviceId current);
@@ -31,7 +31,8 @@ class CallKey {
   static constexpr unsigned inline_words = 64;
 
   void push(std::uint64_t word) {
-    if (size_ == capacity_) [[unlikely]] grow();
+    if (size_ == capacity_) [[unlikely]]
+      grow();
     words_[size_++] = word;
     hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15ull;
   }

@@ -21,7 +21,8 @@ LoopNest reordered(const LoopNest& nest, std::span<const int> axes) {
   return result;
 }
 
-/// True when axis `a` belongs outside axis `b`: by the step of the outputs, then of the other accesses, then as written.
+/// True when axis `a` belongs outside axis `b`: by the step of the outputs, then of the other accesses, then as
+/// written.
 bool is_outer(const LoopNest& nest, int a, int b) {
   const std::size_t count = nest.walks.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -54,9 +55,8 @@ void flip_backward_axes(LoopNest& nest) {
 
 bool joins(const LoopNest& nest, int outer, int inner) {
   const std::int64_t extent = nest.shape.extents[inner];
-  return std::all_of(nest.walks.begin(), nest.walks.end(), [&](const LoopNest::Walk& walk) {
-    return walk.strides[outer] == walk.strides[inner] * extent;
-  });
+  return std::all_of(nest.walks.begin(), nest.walks.end(),
+                     [&](const LoopNest::Walk& walk) { return walk.strides[outer] == walk.strides[inner] * extent; });
 }
 
 }  // namespace
@@ -105,7 +105,8 @@ std::uint8_t alignment_class(const LoopNest& nest, std::size_t walk, std::uint64
 }
 
 codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> types) {
-  // A block handles at most 2^18 elements at once (1024 threads, 16 vectors of 16), so indices may run past the end by it.
+  // A block handles at most 2^18 elements at once (1024 threads, 16 vectors of 16), so indices may run past the end by
+  // it.
   constexpr std::int64_t limit = (std::int64_t{1} << 31) - (std::int64_t{1} << 18);
   std::int64_t count = 1;
   for (const std::int64_t extent : nest.shape.span()) count *= extent;

@@ -22,19 +22,20 @@ struct LoopNest {
 };
 
 /// Drops axes of extent 1, puts the axis of the outputs' largest step outermost, flips axes that the first output walks
-/// backwards, and joins neighbouring axes that every access walks as one. The set of (access element, ...) tuples that the
-/// loop visits is unchanged. The extents are all positive.
+/// backwards, and joins neighbouring axes that every access walks as one. The set of (access element, ...) tuples that
+/// the loop visits is unchanged. The extents are all positive.
 LoopNest collapse(const LoopNest& nest);
 
 /// Stride class of every axis.
 std::vector<codegen::AxisClass> axis_classes(const LoopNest& nest, std::size_t walk);
 
-/// The power of two, at most 16, that divides the base address and every byte step at which a vector may start. The element
-/// size where no axis is contiguous: such an access is never a vector, and more classes would only mean more kernels.
+/// The power of two, at most 16, that divides the base address and every byte step at which a vector may start. The
+/// element size where no axis is contiguous: such an access is never a vector, and more classes would only mean more
+/// kernels.
 std::uint8_t alignment_class(const LoopNest& nest, std::size_t walk, std::uint64_t base_address, DType type);
 
-/// 32-bit indices serve when every byte offset from an access's base and the element count, rounded up to a whole grid of
-/// the largest block, stay below 2^31.
+/// 32-bit indices serve when every byte offset from an access's base and the element count, rounded up to a whole grid
+/// of the largest block, stay below 2^31.
 codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> types);
 
 }  // namespace kiln::dsl

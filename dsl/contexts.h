@@ -11,8 +11,9 @@
 
 namespace kiln::dsl {
 
-/// `coordinate[k] = offset[k] + sum_j rows[k][j] * parent[j]` for each axis `k` of `shape`. The parent space is the loop, or,
-/// below a reshape that is not affine, `space`: elements of `space` in C order are those of context `parent`'s shape.
+/// `coordinate[k] = offset[k] + sum_j rows[k][j] * parent[j]` for each axis `k` of `shape`. The parent space is the
+/// loop, or, below a reshape that is not affine, `space`: elements of `space` in C order are those of context
+/// `parent`'s shape.
 struct Context {
   Shape shape;
   std::array<Extents, max_rank> rows = {};
@@ -26,10 +27,12 @@ class Contexts {
   explicit Contexts(const Shape& loop);
   static constexpr int root = 0;
 
-  /// The context of a view's operand of shape `operand`, where the view's result of shape `result` is reached in `context`.
+  /// The context of a view's operand of shape `operand`, where the view's result of shape `result` is reached in
+  /// `context`.
   int below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result, Where where);
 
-  /// `view`, broadcast to the context's shape and seen over the loop. ShapeError when a reshape on the way needs a copy.
+  /// `view`, broadcast to the context's shape and seen over the loop. ShapeError when a reshape on the way needs a
+  /// copy.
   Strided resolve(const Strided& view, int context) const;
 
  private:

@@ -69,14 +69,14 @@ Value value_of(const detail::ScalarArgument& scalar) {
   return {};
 }
 
-/// `value` as binary32 with the last bit set when inexact (round to odd): rounding it again to a narrower type gives what
-/// rounding `value` once would have given.
+/// `value` as binary32 with the last bit set when inexact (round to odd): rounding it again to a narrower type gives
+/// what rounding `value` once would have given.
 float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || nearest != nearest || nearest - nearest != 0) return nearest;
   std::uint32_t bits = read<std::uint32_t>(reinterpret_cast<const unsigned char*>(&nearest));
-  const bool away = (nearest < 0 ? -static_cast<double>(nearest) : static_cast<double>(nearest)) >
-                    (value < 0 ? -value : value);
+  const bool away =
+      (nearest < 0 ? -static_cast<double>(nearest) : static_cast<double>(nearest)) > (value < 0 ? -value : value);
   if (away) --bits;  // toward zero
   bits |= 1u;
   return read<float>(reinterpret_cast<const unsigned char*>(&bits));
@@ -196,12 +196,11 @@ bool is_negative(const detail::ScalarArgument& scalar) {
 const char* scalar_text(const detail::ScalarArgument& scalar, char* buffer, unsigned size) {
   const Value value = value_of(scalar);
   const char* type = name_of(scalar.type);
-  const auto result = value.form == Value::Form::signed_integer ? fmt::format_to_n(buffer, size - 1, "{} ({})", value.i, type)
-                      : value.form == Value::Form::unsigned_integer
-                          ? fmt::format_to_n(buffer, size - 1, "{} ({})", value.u, type)
-                      : is_complex(scalar.type)
-                          ? fmt::format_to_n(buffer, size - 1, "{}{:+}i ({})", value.real, value.imaginary, type)
-                          : fmt::format_to_n(buffer, size - 1, "{} ({})", value.real, type);
+  const auto result =
+      value.form == Value::Form::signed_integer     ? fmt::format_to_n(buffer, size - 1, "{} ({})", value.i, type)
+      : value.form == Value::Form::unsigned_integer ? fmt::format_to_n(buffer, size - 1, "{} ({})", value.u, type)
+      : is_complex(scalar.type) ? fmt::format_to_n(buffer, size - 1, "{}{:+}i ({})", value.real, value.imaginary, type)
+                                : fmt::format_to_n(buffer, size - 1, "{} ({})", value.real, type);
   *result.out = '\0';
   return buffer;
 }

@@ -5,8 +5,8 @@
 
 namespace kiln::dsl {
 
-/// Converts `from` as api.md section 4 says for weak scalars and writes the argument-block form of `to`: f16 and bf16 are
-/// rounded and then widened to f32, b1 is one byte. False when an integer result cannot hold the value.
+/// Converts `from` as api.md section 4 says for weak scalars and writes the argument-block form of `to`: f16 and bf16
+/// are rounded and then widened to f32, b1 is one byte. False when an integer result cannot hold the value.
 bool convert_scalar(const detail::ScalarArgument& from, DType to, unsigned char* out);
 
 /// True when the value is an integer below zero.

@@ -14,8 +14,8 @@ namespace kiln::dsl {
 struct Destination {
   bool allocate = false;
   const detail::Layout* layout = nullptr;
-  Strided view;                ///< of the memory that the kernel writes
-  std::uint64_t address = 0;   ///< 0 for memory that this call allocates (aligned to 256 bytes)
+  Strided view;               ///< of the memory that the kernel writes
+  std::uint64_t address = 0;  ///< 0 for memory that this call allocates (aligned to 256 bytes)
   std::optional<std::uint32_t> temporary;
   bool is_empty() const { return layout->size == 0; }
 };
@@ -42,8 +42,8 @@ struct Parts {
   const std::vector<bool>* aliased = nullptr;
   std::vector<Store> stores;
   Shape loop;
-  std::uint32_t leaf_base = 0;        ///< added to a leaf's slot to give its base
-  std::uint64_t leaf_alignment = 0;   ///< != 0: addresses of leaves are unknown but for this alignment
+  std::uint32_t leaf_base = 0;       ///< added to a leaf's slot to give its base
+  std::uint64_t leaf_alignment = 0;  ///< != 0: addresses of leaves are unknown but for this alignment
 };
 
 class Drafting {

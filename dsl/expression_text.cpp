@@ -1,7 +1,6 @@
 // dsl/expression_text.cpp -- a kernel's expression in one line, for the header of its source and for explain().
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "codegen/ir/op_info.h"
 #include "dsl/drafting.h"
 #include "dsl/infer.h"
 

@@ -9,8 +9,8 @@
 
 namespace kiln::dsl {
 
-/// One shape per node by NumPy's broadcasting. `inputs[slot]` is the shape of input (or iota) `slot`. ShapeError names the
-/// operation, the shapes and types of its operands, the user's line and what to do. One linear scan.
+/// One shape per node by NumPy's broadcasting. `inputs[slot]` is the shape of input (or iota) `slot`. ShapeError names
+/// the operation, the shapes and types of its operands, the user's line and what to do. One linear scan.
 std::vector<Shape> infer_shapes(const codegen::Graph& graph, std::span<const Shape> inputs);
 
 /// "add", "cast", "index", ...: what messages and texts call a node.

@@ -23,7 +23,9 @@ struct Place {
   int context;
 };
 
-std::uint64_t key_of(Place place) { return std::uint64_t{place.node} << 32 | static_cast<std::uint32_t>(place.context); }
+std::uint64_t key_of(Place place) {
+  return std::uint64_t{place.node} << 32 | static_cast<std::uint32_t>(place.context);
+}
 
 struct LeafHash {
   std::size_t operator()(const Leaf& leaf) const {

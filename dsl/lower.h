@@ -1,8 +1,8 @@
 // dsl/lower.h -- from a traced graph and concrete layouts to kernel bodies: views are pushed down to the operands.
 //
 // A view of an expression is the expression of viewed operands. Walking down from an output, each node is reached in a
-// context: the affine map from the coordinates of the loop to the coordinates of the node. Equal maps are one context, so
-// the work is linear in the distinct (node, map) pairs and never in the number of paths.
+// context: the affine map from the coordinates of the loop to the coordinates of the node. Equal maps are one context,
+// so the work is linear in the distinct (node, map) pairs and never in the number of paths.
 #pragma once
 
 #include <span>
@@ -48,8 +48,8 @@ struct Body {
 Body lower(const codegen::Graph& graph, std::span<const Shape> shapes, std::span<const Operand> operands,
            std::span<const codegen::NodeId> outputs, const Shape& loop);
 
-/// Renumbers leaves and parameters in the order of their first use in `body.graph` and drops unused ones. A pass may have
-/// removed uses, and equal expressions must number alike.
+/// Renumbers leaves and parameters in the order of their first use in `body.graph` and drops unused ones. A pass may
+/// have removed uses, and equal expressions must number alike.
 Body renumbered(const Body& body);
 
 }  // namespace kiln::dsl

@@ -23,13 +23,12 @@ std::int64_t ceil_div(Wide a, std::int64_t b) {
 }
 std::int64_t floor_div(Wide a, std::int64_t b) { return -ceil_div(-a, b); }
 
-/// Depth-first search for sum(terms) in [low, high], largest coefficient first, pruned by what the rest can reach and by the
-/// common divisor of the rest. Gives up with true. Strides of one array nest, so each level has few candidates.
+/// Depth-first search for sum(terms) in [low, high], largest coefficient first, pruned by what the rest can reach and
+/// by the common divisor of the rest. Gives up with true. Strides of one array nest, so each level has few candidates.
 class Search {
  public:
   explicit Search(std::vector<Term> terms) : terms_(std::move(terms)) {
-    std::sort(terms_.begin(), terms_.end(),
-              [](const Term& a, const Term& b) { return a.coefficient > b.coefficient; });
+    std::sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) { return a.coefficient > b.coefficient; });
     const std::size_t count = terms_.size();
     least_.assign(count + 1, 0);
     most_.assign(count + 1, 0);
@@ -104,8 +103,8 @@ void add_terms(std::vector<Term>& terms, Wide& constant, const ByteSet& set, int
     if (steps == 0 || stride == 0) continue;
     if (stride < 0) constant += Wide{stride} * steps;
     const std::int64_t coefficient = stride < 0 ? -stride : stride;
-    const auto same = std::find_if(terms.begin(), terms.end(),
-                                   [&](const Term& term) { return term.coefficient == coefficient; });
+    const auto same =
+        std::find_if(terms.begin(), terms.end(), [&](const Term& term) { return term.coefficient == coefficient; });
     if (same != terms.end())
       same->highest += steps;
     else

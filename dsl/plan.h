@@ -43,7 +43,7 @@ struct Launch {
 };
 
 struct TargetPlan {
-  bool allocate = false;                   ///< a new array of `layout`; else the destination as it is
+  bool allocate = false;  ///< a new array of `layout`; else the destination as it is
   const detail::Layout* layout = nullptr;
 };
 
@@ -53,7 +53,7 @@ struct Plan {
   std::vector<TargetPlan> targets;
   std::vector<std::uint64_t> temporaries;  ///< bytes each; for results that overlap their operands
   std::vector<Launch> launches;
-  std::vector<std::uint32_t> non_negative; ///< scalar slots that are exponents of integer powers
+  std::vector<std::uint32_t> non_negative;  ///< scalar slots that are exponents of integer powers
 };
 
 /// Allocates results, fills argument blocks, launches. Targets change only after everything is enqueued.

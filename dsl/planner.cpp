@@ -51,7 +51,8 @@ void Drafting::build_kernels() {
     Parts parts{&group.body, &group.aliased, {}, group.loop};
     for (const std::uint32_t target : group.targets) {
       const Destination& destination = destinations_[target];
-      Store store{{call_.input_count + target, false}, destination.address, destination.layout->dtype, destination.view};
+      Store store{
+          {call_.input_count + target, false}, destination.address, destination.layout->dtype, destination.view};
       if (destination.temporary) {
         store.base.number = call_.input_count + call_.target_count + *destination.temporary;
         store.address = 0;
@@ -155,7 +156,8 @@ void Drafting::schedule(DraftKernel& draft) const {
     }
     if (call_.launch->grid[0] && asked < needed) {
       fail<ShapeError>(
-          "a grid of {} blocks does not cover the result, which needs {}{}; leave Launch::grid out of fused expressions",
+          "a grid of {} blocks does not cover the result, which needs {}{}; leave Launch::grid out of fused "
+          "expressions",
           asked, needed, place(call_.where));
     }
     return;
@@ -173,7 +175,8 @@ void Drafting::schedule(DraftKernel& draft) const {
 void Drafting::apply_launch_control(DraftKernel& draft) const {
   const detail::LaunchControl& launch = *call_.launch;
   codegen::Schedule& schedule = draft.schedule;
-  const std::uint64_t block = std::uint64_t{launch.block[0]} * std::max(1u, launch.block[1]) * std::max(1u, launch.block[2]);
+  const std::uint64_t block =
+      std::uint64_t{launch.block[0]} * std::max(1u, launch.block[1]) * std::max(1u, launch.block[2]);
   if (block > 1024)
     fail<ShapeError>("a block of {} threads is more than the 1024 that CUDA allows{}", block, place(call_.where));
   if (schedule.form == codegen::Template::transpose || draft.kernel.rank == 0) return;  // the tile fixes both

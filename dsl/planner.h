@@ -1,4 +1,5 @@
-// dsl/planner.h -- from a trace and a call's concrete operands to kernels: shapes, fusion groups, overlap, classes, schedules.
+// dsl/planner.h -- from a trace and a call's concrete operands to kernels: shapes, fusion groups, overlap, classes,
+// schedules.
 #pragma once
 
 #include <memory>
@@ -30,8 +31,8 @@ struct DraftKernel {
   codegen::Schedule schedule;
   codegen::Extents extents;
   LaunchShape shape;
-  LoopNest nest;             ///< collapsed; one walk per access
-  std::vector<Base> bases;   ///< one per access
+  LoopNest nest;            ///< collapsed; one walk per access
+  std::vector<Base> bases;  ///< one per access
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
 };

@@ -14,13 +14,15 @@ namespace {
 using codegen::Argument;
 using codegen::ArgumentKind;
 
-constexpr std::uint32_t small_argument_limit = 4096;    // every GPU and toolkit
-constexpr std::uint32_t large_argument_limit = 32764;   // sm_70 and newer with CUDA 12.1 and newer
+constexpr std::uint32_t small_argument_limit = 4096;   // every GPU and toolkit
+constexpr std::uint32_t large_argument_limit = 32764;  // sm_70 and newer with CUDA 12.1 and newer
 
-void check_argument_size(std::uint32_t bytes, const DraftKernel& draft, const Machine& machine, const detail::Call& call) {
+void check_argument_size(std::uint32_t bytes, const DraftKernel& draft, const Machine& machine,
+                         const detail::Call& call) {
   if (!machine.traits.cuda || bytes <= large_argument_limit) return;
   fail<ShapeError>(
-      "an expression with {} operands and {} scalars needs {} bytes of kernel arguments; CUDA allows {} ({} before CUDA "
+      "an expression with {} operands and {} scalars needs {} bytes of kernel arguments; CUDA allows {} ({} before "
+      "CUDA "
       "12.1){}: compute a part with kl::eval first",
       draft.kernel.accesses.size(), draft.parameters.size(), bytes, large_argument_limit, small_argument_limit,
       place(call.where));
@@ -43,7 +45,8 @@ void place(Launch& launch, const DraftKernel& draft, const Argument& argument, c
   switch (argument.kind) {
     case ArgumentKind::pointer: {
       const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[argument.a].type));
-      launch.pointers.push_back({argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset * bytes});
+      launch.pointers.push_back(
+          {argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset * bytes});
       return;
     }
     case ArgumentKind::offset:
@@ -93,7 +96,8 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     launch.shape = kernel.shape;
     launch.image.resize(layout.size);
     for (const Argument& argument : layout.arguments) place(launch, kernel, argument, call);
-    const std::shared_ptr<const CompiledKernel> compiled = compiled_kernel(kernel.kernel, kernel.schedule, machine, flags);
+    const std::shared_ptr<const CompiledKernel> compiled =
+        compiled_kernel(kernel.kernel, kernel.schedule, machine, flags);
     launch.kernel = compiled->loaded;
     launch.compiled = compiled;
     plan->launches.push_back(std::move(launch));

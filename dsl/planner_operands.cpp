@@ -44,8 +44,9 @@ void Drafting::resolve_operands() {
       check_device(handle, "operand", i);
       const std::size_t natural = size_of(real_of(layout.dtype));
       if (reinterpret_cast<std::uint64_t>(handle.data) % natural != 0 && layout.size > 0) {
-        fail<TypeError>("operand {} of type {} lies at an address that is not a multiple of {}{}; copy it to aligned memory",
-                        i, name_of(layout.dtype), natural, place(call_.where));
+        fail<TypeError>(
+            "operand {} of type {} lies at an address that is not a multiple of {}{}; copy it to aligned memory", i,
+            name_of(layout.dtype), natural, place(call_.where));
       }
     }
     operands_.push_back({strided_of(layout), layout.dtype, false, static_cast<int>(merged[i])});
@@ -95,7 +96,8 @@ Destination Drafting::resolve_target(std::uint32_t number, const Shape& result) 
   destination.address = reinterpret_cast<std::uint64_t>(handle.data);
   if (overlaps_itself({destination.address, static_cast<std::int64_t>(size_of(target.type)), destination.view})) {
     fail<ShapeError>(
-        "the destination of shape {} reaches some elements more than once (a broadcast or overlapping view){}; write to "
+        "the destination of shape {} reaches some elements more than once (a broadcast or overlapping view){}; write "
+        "to "
         "an array, or to the part that was broadcast",
         to_text(shape), place(call_.where));
   }

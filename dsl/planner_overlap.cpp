@@ -2,6 +2,8 @@
 //
 // A destination that a kernel reads at the same place that it writes is computed directly. Any other overlap sends the
 // result through a temporary that is copied when every kernel of the call has run.
+#include <fmt/format.h>
+
 #include "dsl/drafting.h"
 #include "dsl/layouts.h"
 
@@ -43,8 +45,8 @@ void Drafting::use_temporary(std::uint32_t target, const char* reason) {
   destination.temporary = static_cast<std::uint32_t>(draft_.temporaries.size());
   const detail::Layout& layout = *destination.layout;
   draft_.temporaries.push_back(static_cast<std::uint64_t>(layout.size) * size_of(layout.dtype));
-  draft_.notes.push_back(fmt::format("result {} goes through a temporary of {} bytes: {}", target,
-                                     draft_.temporaries.back(), reason));
+  draft_.notes.push_back(
+      fmt::format("result {} goes through a temporary of {} bytes: {}", target, draft_.temporaries.back(), reason));
 }
 
 void Drafting::mark_aliases(Group& group) {

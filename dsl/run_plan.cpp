@@ -84,7 +84,8 @@ void patch(const Launch& launch, const Call& call, char* const* bases, unsigned 
     std::memcpy(block + pointer.at, &address, sizeof address);
   }
   for (const OffsetPatch& offset : launch.offsets) {
-    const std::int64_t value = reinterpret_cast<std::int64_t>(call.inputs[offset.slot].data) + offset.offset;
+    // An index operand carries eight times its value, as if it were the address of 8-byte elements.
+    const std::int64_t value = reinterpret_cast<std::int64_t>(call.inputs[offset.slot].data) / 8 + offset.offset;
     std::memcpy(block + offset.at, &value, sizeof value);
   }
   for (const ScalarPatch& scalar : launch.scalars) {
@@ -116,7 +117,8 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
 void run_plan(const Plan& plan, const Call& call) {
   const runtime::NativeStream stream =
       call.launch && call.launch->has_stream ? call.launch->stream : current_stream(plan.device);
-  if (!plan.non_negative.empty()) [[unlikely]] check_exponents(plan, call);
+  if (!plan.non_negative.empty()) [[unlikely]]
+    check_exponents(plan, call);
 
   const unsigned inputs = call.input_count, targets = call.target_count;
   SmallArray<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());

@@ -17,8 +17,8 @@ std::string bytes_of(const CallKey& key) {
 void check_operands(const detail::Call& call) {
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (call.inputs[i].layout) continue;
-    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first", i,
-                     place(call.where));
+    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first",
+                     i, place(call.where));
   }
 }
 
@@ -45,7 +45,7 @@ SiteTable& SiteTable::of(detail::Site& site) {
   void* expected = nullptr;
   if (__atomic_compare_exchange_n(&site.table, &expected, static_cast<void*>(fresh.get()), false, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE))
-    return *fresh.release();  // leaked on purpose: sites are static
+    return *fresh.release();  // static sites are never freed
   return *static_cast<SiteTable*>(expected);
 }
 
@@ -80,9 +80,17 @@ std::shared_ptr<const Plan> SiteTable::insert(const CallKey& key, std::shared_pt
   return overflow_.try_emplace(bytes_of(key), std::move(plan)).first->second;
 }
 
+SiteTable::~SiteTable() {
+  for (std::atomic<const Entry*>& slot : slots_) delete slot.load(std::memory_order_acquire);
+}
+
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
+
+void destroy(Site& site) noexcept {
+  delete static_cast<dsl::SiteTable*>(__atomic_exchange_n(&site.table, nullptr, __ATOMIC_ACQ_REL));
+}
 
 void execute(Site& site, const Call& call) {
   dsl::SiteTable& table = dsl::SiteTable::of(site);

@@ -15,10 +15,15 @@ namespace kiln::dsl {
 
 class SiteTable {
  public:
+  SiteTable() = default;
+  ~SiteTable();
+  SiteTable(const SiteTable&) = delete;
+  SiteTable& operator=(const SiteTable&) = delete;
+
   /// The table of `site`, made at first use.
   static SiteTable& of(detail::Site& site);
 
-  /// One acquire load per probe. Null on a miss. The plan lives as long as the process.
+  /// One acquire load per probe. Null on a miss. The plan lives as long as the table.
   const Plan* find(const CallKey& key) const {
     for (unsigned probe = 0; probe < probes; ++probe) {
       const Entry* entry = slots_[(key.hash() + probe) % slot_count].load(std::memory_order_acquire);

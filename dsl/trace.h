@@ -14,7 +14,7 @@
 namespace kiln::dsl {
 
 struct Trace {
-  codegen::Graph graph;  ///< outputs have the types of the targets
+  codegen::Graph graph;                     ///< outputs have the types of the targets
   std::vector<std::uint32_t> non_negative;  ///< scalar slots used as exponents of integer powers
 };
 

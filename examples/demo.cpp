@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "examples/support/png_writer.h"
@@ -47,7 +49,7 @@ struct Look {
 /// u8 -> f32 -> u8 in one kernel. `white` has shape (3) and is broadcast over the pixels; (row, column) and (center_row,
 /// center_column) are in pixels, `scale` is 1 / half diagonal.
 auto make_grade() {
-  return kl::jit([](auto image, auto white, auto exposure, auto vignette, auto center_row, auto center_column, auto scale) {
+  return kl::jit("grade", [](auto image, auto white, auto exposure, auto vignette, auto center_row, auto center_column, auto scale) {
     // sRGB to linear light (IEC 61966-2-1).
     auto encoded = kl::cast<float>(image) * (1.0f / 255.0f);
     auto linear = kl::where(encoded <= 0.04045f, encoded * (1.0f / 12.92f), kl::pow((encoded + 0.055f) * (1.0f / 1.055f), 2.4f));
@@ -139,6 +141,110 @@ Arguments parse(int argc, char** argv) {
   return result;
 }
 
+
+struct Scene {
+  kl::Array<std::uint8_t> image;
+  kl::Array<float> white;
+  float center_row, center_column, scale;
+};
+
+Scene make_scene(kl::Array<std::uint8_t> image, const Look& look) {
+  const float rows = static_cast<float>(image.shape()[0]), columns = static_cast<float>(image.shape()[1]);
+  return {std::move(image), kl::from_host(look.white), 0.5f * (rows - 1.0f), 0.5f * (columns - 1.0f),
+          2.0f / std::sqrt(rows * rows + columns * columns)};
+}
+
+std::size_t count_lines(const char* text) { return static_cast<std::size_t>(std::count(text, text + std::strlen(text), '\n')); }
+
+/// Times the fused function and the separate operations on a large picture, and compares their results.
+template <class Grade>
+void compare(Grade& grade, const Scene& scene, const Look& look) {
+  kl::Array<std::uint8_t> fused(scene.image.shape()), separate;
+  const auto fuse = [&] {
+    grade.into(fused)(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column, scene.scale);
+  };
+  const auto separately = [&] {
+    separate = grade_step_by_step(scene.image, scene.white, look, scene.center_row, scene.center_column, scene.scale);
+  };
+  fuse();
+  separately();
+  const double fused_ms = best_time(10, fuse), separate_ms = best_time(3, separately);
+  const double bytes = 2.0 * static_cast<double>(scene.image.size());
+  std::printf("\n%lld x %lld pixels, %.0f MB that must move\n", static_cast<long long>(scene.image.shape()[0]),
+              static_cast<long long>(scene.image.shape()[1]), 1e-6 * bytes);
+  std::printf("  fused, 1 kernel         %9.3f ms %9.1f GB/s\n", fused_ms, 1e-6 * bytes / fused_ms);
+  std::printf("  separate, %2d kernels    %9.3f ms %9.1f GB/s   fused is %.1f times as fast\n", separate_kernels, separate_ms,
+              1e-6 * bytes / separate_ms, separate_ms / fused_ms);
+  const std::vector<std::uint8_t> a = fused.to_host(), b = separate.to_host();
+  int largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(int(a[i]) - int(b[i])));
+  std::printf("  largest difference of the two pictures: %d of 255\n", largest);
+  if (largest > 1) throw std::runtime_error("the fused and the separate picture differ");
+}
+
+void print_kernel(const kl::KernelInfo& kernel) {
+  std::printf("  %-10s %s: %zu lines of source", kernel.arch.c_str(), kernel.name.c_str(), count_lines(kernel.source.c_str()));
+  if (kernel.registers >= 0) std::printf(", %d registers, %d bytes spilled", kernel.registers, std::max(0, kernel.spills));
+  std::printf("\n");
+}
+
+/// What the kernel becomes on GPUs that need not be here: the compiler is NVRTC, no driver is needed.
+template <class Grade>
+void print_for_gpus(Grade& grade, const Scene& scene, const Look& look) {
+  std::printf("the same kernel for GPUs:\n");
+  for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
+    try {
+      print_kernel(grade
+                       .inspect_for(arch, scene.image, scene.white, look.exposure, look.vignette, scene.center_row,
+                                    scene.center_column, scene.scale)
+                       .kernels[0]);
+    } catch (const kl::DeviceError& error) {  // no NVRTC: the message says where to get it
+      std::printf("  skipped: %s\n", error.what());
+      return;
+    }
+  }
+}
+
+void run(const Arguments& arguments) {
+  const kl::Device device = kl::Device::current();
+  const bool gpu = device.kind() == kl::DeviceKind::cuda;
+  std::printf("device: %s (%s)\n", device.name(), device.arch());
+  const Look look;
+  Scene scene = make_scene(kl::load_npy<std::uint8_t>(arguments.image.c_str()), look);
+  if (scene.image.ndim() != 3 || scene.image.shape()[2] != 3) throw std::runtime_error("the picture must have shape (height, width, 3)");
+  auto grade = make_grade();
+  const auto call = [&] {
+    return grade(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column, scene.scale);
+  };
+
+  const auto begin = Clock::now();
+  kl::Array<std::uint8_t> graded = call();
+  kl::synchronize();
+  const double first = milliseconds(begin, Clock::now());
+  const double warm = best_time(20, [&] { graded = call(); });
+  const unsigned rows = static_cast<unsigned>(graded.shape()[0]), columns = static_cast<unsigned>(graded.shape()[1]);
+  examples::write_png(arguments.output, graded.to_host(), rows, columns, 3);
+  std::printf("%s (%u x %u) -> %s\n", arguments.image.c_str(), rows, columns, arguments.output.c_str());
+  std::printf("  first call %.1f ms, next calls %.3f ms, host to finished picture\n", first, warm);
+
+  std::printf("kernel:\n");
+  print_kernel(grade
+                   .inspect(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column, scene.scale)
+                   .kernels[0]);
+  if (!gpu) print_for_gpus(grade, scene, look);
+
+  const std::int64_t edge = arguments.edge > 0 ? arguments.edge : gpu ? 8192 : 2048;
+  compare(grade, make_scene(tiled(scene.image, edge), look), look);
+}
+
 }  // namespace
 
-int main() { return 0; }
+int main(int argc, char** argv) {
+  try {
+    run(parse(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "demo: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build/gpu}
 nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader || { echo "no NVIDIA GPU here"; exit 1; }
-ldd "$folder/bin/device_tests" "$folder/lib/libkiln.so" | grep 'not found' && { echo "a library is missing (above)"; exit 1; }
+ldd "$folder/bin/device_tests" "$folder/lib/libkiln.so.0" | grep 'not found' && { echo "a library is missing (above)"; exit 1; }
 
 KILN_CACHE_DIR=$(mktemp -d)
 export KILN_CACHE_DIR KILN_DEVICE=cuda:0

@@ -16,7 +16,6 @@ done
 for library in "$build"/lib/libkiln.so.0 "$build"/lib/libkiln_cpu.so*; do
   [ -e "$library" ] && strip --strip-unneeded -o "$target/lib/$(basename "$library")" "$(readlink -f "$library")"
 done
-ln -sf libkiln.so.0 "$target/lib/libkiln.so"
 # Libraries that a bare machine may lack.
 ldd "$target"/bin/* | awk '/libbenchmark|libpng|libgtest|libfmt|libz\.|libzstd/ {print $3}' | sort -u |
   while read -r library; do cp -L "$library" "$target/lib/"; done

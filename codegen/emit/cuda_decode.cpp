@@ -11,8 +11,7 @@ void Writer::decode_outer(const std::string& linear, const std::vector<int>& axe
     const auto axis = static_cast<std::size_t>(axes[i]);
     const std::string quotient = fmt::format("q{}", axis);
     if (kernel_.index == IndexWidth::bits32) {
-      prelude_.use("Divisor");
-      line("const u32 {} = divide({}, {});", quotient, rest, field(ArgumentKind::divisor, 0, axis));
+      line("const u32 {} = {}({}, {});", quotient, prelude_.use("divide"), rest, field(ArgumentKind::divisor, 0, axis));
     } else {
       line("const u64 {} = {}({}, {});", quotient, prelude_.use("divide64"), rest, extent(axis));
     }
@@ -31,9 +30,14 @@ std::string Writer::outer_offset(std::size_t a, const std::vector<int>& axes) co
   for (const int axis : axes) {
     const auto at = static_cast<std::size_t>(axis);
     switch (kernel_.accesses[a].axes[at]) {
-      case AxisClass::broadcast: break;
-      case AxisClass::contiguous: text += fmt::format(" + {}(c{})", type, axis); break;
-      case AxisClass::strided: text += fmt::format(" + {}(c{}) * {}", type, axis, stride(a, at)); break;
+      case AxisClass::broadcast:
+        break;
+      case AxisClass::contiguous:
+        text += fmt::format(" + {}(c{})", type, axis);
+        break;
+      case AxisClass::strided:
+        text += fmt::format(" + {}(c{}) * {}", type, axis, stride(a, at));
+        break;
     }
   }
   return text;

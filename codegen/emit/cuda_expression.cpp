@@ -13,9 +13,10 @@ namespace {
 using Operands = std::span<const std::string>;
 
 [[noreturn]] void not_legal(const Node& node) {
-  internal_failure("legalised body", __FILE__, __LINE__,
-                   fmt::format("{} of {} has no CUDA form", node.kind == NodeKind::operation ? detail::op_info(node.op).name : "node",
-                               name_of(node.type)));
+  internal_failure(
+      "legalised body", __FILE__, __LINE__,
+      fmt::format("{} of {} has no CUDA form",
+                  node.kind == NodeKind::operation ? detail::op_info(node.op).name : "node", name_of(node.type)));
 }
 
 /// The table's text with $0, $1, $2 and $f filled in.
@@ -37,12 +38,18 @@ std::string from_table(const Node& node, Operands operands) {
 
 std::string boolean_operation(const Node& node, Operands x) {
   switch (node.op) {
-    case Op::bit_and: return fmt::format("{} && {}", x[0], x[1]);
-    case Op::bit_or: return fmt::format("{} || {}", x[0], x[1]);
-    case Op::bit_xor: return fmt::format("{} != {}", x[0], x[1]);
-    case Op::bit_not: return fmt::format("!{}", x[0]);
-    case Op::where: return from_table(node, x);
-    default: not_legal(node);
+    case Op::bit_and:
+      return fmt::format("{} && {}", x[0], x[1]);
+    case Op::bit_or:
+      return fmt::format("{} || {}", x[0], x[1]);
+    case Op::bit_xor:
+      return fmt::format("{} != {}", x[0], x[1]);
+    case Op::bit_not:
+      return fmt::format("!{}", x[0]);
+    case Op::where:
+      return from_table(node, x);
+    default:
+      not_legal(node);
   }
 }
 
@@ -53,34 +60,43 @@ std::string integer_operation(const Node& node, Operands x) {
     return fmt::format("{}({}({}) {} {}({}))", type, wrap, x[0], symbol, wrap, x[1]);
   };
   switch (node.op) {
-    case Op::add: return wrapped("+");
-    case Op::sub: return wrapped("-");
-    case Op::mul: return wrapped("*");
-    case Op::neg: return fmt::format("{}({}(0) - {}({}))", type, wrap, wrap, x[0]);
-    case Op::shl: return fmt::format("{}({}({}) << {})", type, wrap, x[0], x[1]);
+    case Op::add:
+      return wrapped("+");
+    case Op::sub:
+      return wrapped("-");
+    case Op::mul:
+      return wrapped("*");
+    case Op::neg:
+      return fmt::format("{}({}(0) - {}({}))", type, wrap, wrap, x[0]);
+    case Op::shl:
+      return fmt::format("{}({}({}) << {})", type, wrap, x[0], x[1]);
     case Op::bit_not:
     case Op::shr:
     case Op::div:
-    case Op::mod: return fmt::format("{}({})", type, from_table(node, x));
+    case Op::mod:
+      return fmt::format("{}({})", type, from_table(node, x));
     case Op::bit_and:
     case Op::bit_or:
-    case Op::bit_xor: return fmt::format("{}({})", type, from_table(node, x));
-    case Op::minimum: return fmt::format("{0} < {1} ? {0} : {1}", x[0], x[1]);
-    case Op::maximum: return fmt::format("{0} > {1} ? {0} : {1}", x[0], x[1]);
-    case Op::where: return from_table(node, x);
-    default: not_legal(node);
+    case Op::bit_xor:
+      return fmt::format("{}({})", type, from_table(node, x));
+    case Op::minimum:
+      return fmt::format("{0} < {1} ? {0} : {1}", x[0], x[1]);
+    case Op::maximum:
+      return fmt::format("{0} > {1} ? {0} : {1}", x[0], x[1]);
+    case Op::where:
+      return from_table(node, x);
+    default:
+      not_legal(node);
   }
 }
 
 std::string floating_operation(const Node& node, Operands x, Prelude& prelude) {
   if (node.op == Op::minimum || node.op == Op::maximum) {
-    const std::string name =
-        fmt::format("{}_{}", node.op == Op::minimum ? "minimum" : "maximum", name_of(node.type));
+    const std::string name = fmt::format("{}_{}", node.op == Op::minimum ? "minimum" : "maximum", name_of(node.type));
     return fmt::format("{}({}, {})", prelude.use(name), x[0], x[1]);
   }
   return from_table(node, x);
 }
-
 
 std::string cast_text(DType from, DType to, const std::string& x, Prelude& prelude) {
   if (from == to) return x;
@@ -93,14 +109,19 @@ std::string cast_text(DType from, DType to, const std::string& x, Prelude& prelu
 
 std::string bitcast_text(const Node& node, DType from, const std::string& x) {
   switch (node.type) {
-    case DType::f32: return fmt::format("{}({})", from == DType::u32 ? "__uint_as_float" : "__int_as_float", x);
-    case DType::u32: return from == DType::f32 ? fmt::format("__float_as_uint({})", x) : fmt::format("u32({})", x);
-    case DType::i32: return from == DType::f32 ? fmt::format("__float_as_int({})", x) : fmt::format("i32({})", x);
-    case DType::f64: return fmt::format("__longlong_as_double(i64({}))", x);
+    case DType::f32:
+      return fmt::format("{}({})", from == DType::u32 ? "__uint_as_float" : "__int_as_float", x);
+    case DType::u32:
+      return from == DType::f32 ? fmt::format("__float_as_uint({})", x) : fmt::format("u32({})", x);
+    case DType::i32:
+      return from == DType::f32 ? fmt::format("__float_as_int({})", x) : fmt::format("i32({})", x);
+    case DType::f64:
+      return fmt::format("__longlong_as_double(i64({}))", x);
     case DType::u64:
     case DType::i64:
-      return fmt::format(from == DType::f64 ? "{}(__double_as_longlong({}))" : "{}({})", value_type(node.type), x);
-    default: not_legal(node);
+      return fmt::format("{}({}({}))", value_type(node.type), from == DType::f64 ? "__double_as_longlong" : "", x);
+    default:
+      not_legal(node);
   }
 }
 
@@ -108,17 +129,23 @@ std::string bitcast_text(const Node& node, DType from, const std::string& x) {
 
 std::string expression(const Node& node, Operands operands, std::span<const DType> types, Prelude& prelude) {
   switch (node.kind) {
-    case NodeKind::cast: return cast_text(types[0], node.type, operands[0], prelude);
-    case NodeKind::bitcast: return bitcast_text(node, types[0], operands[0]);
+    case NodeKind::cast:
+      return cast_text(types[0], node.type, operands[0], prelude);
+    case NodeKind::bitcast:
+      return bitcast_text(node, types[0], operands[0]);
     case NodeKind::complex:
       return fmt::format("{}({}, {})", node.type == DType::c64 ? "make_float2" : "make_double2", operands[0],
                          operands[1]);
-    case NodeKind::real_part: return operands[0] + ".x";
-    case NodeKind::imag_part: return operands[0] + ".y";
+    case NodeKind::real_part:
+      return operands[0] + ".x";
+    case NodeKind::imag_part:
+      return operands[0] + ".y";
     case NodeKind::mulhi:
       return fmt::format("{}({}, {})", node.type == DType::u64 ? "__umul64hi" : "__umulhi", operands[0], operands[1]);
-    case NodeKind::operation: break;
-    default: not_legal(node);
+    case NodeKind::operation:
+      break;
+    default:
+      not_legal(node);
   }
   if (is_comparison(node.op)) return from_table(node, operands);
   if (node.type == DType::b1) return boolean_operation(node, operands);

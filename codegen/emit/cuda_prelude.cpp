@@ -26,7 +26,15 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 17> table = {{
+constexpr std::array<Snippet, 21> table = {{
+    {"Complex", "", R"(
+template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
+  Part x, y;
+  Complex() = default;
+  __device__ Complex(Pair z) : x(z.x), y(z.y) {}
+  __device__ operator Pair() const { Pair z; z.x = x, z.y = y; return z; }
+};
+)"},
     {"Word", "", R"(
 template <int Bytes> struct Word;  // the type that moves so many bytes in one access
 template <> struct Word<1> { typedef u8 type; };
@@ -57,7 +65,7 @@ DEVICE void write(T* to, const T (&from)[N]) {
     Piece piece;
 #pragma unroll
     for (int k = 0; k < Width; ++k) piece.at[k] = from[n + k];
-    *reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n) = piece.word;
+    __stwb(reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n), piece.word);  // one instruction, never split
   }
 }
 )"},
@@ -77,6 +85,8 @@ DEVICE void scatter(T* to, const T (&from)[N], Step stride, Count count) {
 )"},
     {"Divisor", "", R"(
 struct Divisor { u32 multiplier, shift; };
+)"},
+    {"divide", "Divisor", R"(
 DEVICE u32 divide(u32 n, Divisor d) { return (__umulhi(n, d.multiplier) + n) >> d.shift; }
 )"},
     {"divide64", "", R"(
@@ -101,38 +111,44 @@ DEVICE u16 f32_to_bf16(float x) {
 #endif
 }
 )"},
-    {"round_f16", "f32_to_f16", R"(
-template <int N>
-DEVICE void round_f16(u16 (&to)[N], const float (&from)[N]) {
+    {"pair_f16", "f32_to_f16", R"(
+DEVICE u32 pair_f16(float low, float high) {  // both rounded to nearest even, packed
 #if __CUDA_ARCH__ >= 800
-  if constexpr (N % 2 == 0) {
-#pragma unroll
-    for (int k = 0; k < N; k += 2) {
-      u32 pair; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(from[k + 1]), "f"(from[k]));
-      to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
-    }
-    return;
-  }
+  u32 y; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low)); return y;
+#else
+  return f32_to_f16(low) | u32(f32_to_f16(high)) << 16;
 #endif
-#pragma unroll
-  for (int k = 0; k < N; ++k) to[k] = f32_to_f16(from[k]);
 }
 )"},
-    {"round_bf16", "f32_to_bf16", R"(
+    {"pair_bf16", "f32_to_bf16", R"(
+DEVICE u32 pair_bf16(float low, float high) {  // both rounded to nearest even, packed
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low)); return y;
+#else
+  return f32_to_bf16(low) | u32(f32_to_bf16(high)) << 16;
+#endif
+}
+)"},
+    {"round_f16", "pair_f16", R"(
+template <int N>
+DEVICE void round_f16(u16 (&to)[N], const float (&from)[N]) {
+#pragma unroll
+  for (int k = 0; k + 1 < N; k += 2) {
+    const u32 pair = pair_f16(from[k], from[k + 1]);
+    to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
+  }
+  if (N == 1) to[0] = f32_to_f16(from[0]);
+}
+)"},
+    {"round_bf16", "pair_bf16", R"(
 template <int N>
 DEVICE void round_bf16(u16 (&to)[N], const float (&from)[N]) {
-#if __CUDA_ARCH__ >= 800
-  if constexpr (N % 2 == 0) {
 #pragma unroll
-    for (int k = 0; k < N; k += 2) {
-      u32 pair; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(from[k + 1]), "f"(from[k]));
-      to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
-    }
-    return;
+  for (int k = 0; k + 1 < N; k += 2) {
+    const u32 pair = pair_bf16(from[k], from[k + 1]);
+    to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
   }
-#endif
-#pragma unroll
-  for (int k = 0; k < N; ++k) to[k] = f32_to_bf16(from[k]);
+  if (N == 1) to[0] = f32_to_bf16(from[0]);
 }
 )"},
     {"minimum_f32", "", R"(

@@ -27,9 +27,9 @@ void Writer::rows() {
   const int inner = kernel_.rank - 1;
   const bool wide = kernel_.index == IndexWidth::bits64;
   const std::string block = wide ? "u64(blockIdx.x)" : "blockIdx.x";
-  const std::string vectors =
-      schedule_.items > 1 ? fmt::format("{} * (blockDim.x * {}u) + threadIdx.x", block, schedule_.items)
-                          : fmt::format("{} * blockDim.x + threadIdx.x", block);
+  const std::string vectors = schedule_.items > 1
+                                  ? fmt::format("{} * (blockDim.x * {}u) + threadIdx.x", block, schedule_.items)
+                                  : fmt::format("{} * blockDim.x + threadIdx.x", block);
   line("const {} i = {};", index_,
        schedule_.vector > 1 ? fmt::format("({}) * {}u", vectors, schedule_.vector) : vectors);
   line("const {} row = ({} * gridDim.y + blockIdx.y) * blockDim.y + threadIdx.y;", index_,
@@ -66,8 +66,10 @@ void Writer::declare_loads() {
 std::string Writer::place(std::size_t a) const {
   const char* position = schedule_.items > 1 ? "j" : "i";
   switch (inner_class(a)) {
-    case AxisClass::broadcast: return pointers_[a];
-    case AxisClass::contiguous: return fmt::format("{} + {}", pointers_[a], position);
+    case AxisClass::broadcast:
+      return pointers_[a];
+    case AxisClass::contiguous:
+      return fmt::format("{} + {}", pointers_[a], position);
     case AxisClass::strided:
       return fmt::format("{} + {}({}) * {}", pointers_[a], step_, position,
                          stride(a, static_cast<std::size_t>(kernel_.rank - 1)));
@@ -87,11 +89,12 @@ void Writer::move_elements(bool store, const std::string& count, bool vectors) {
       continue;
     }
     const std::string to = store ? place(a) : local, from = store ? local : place(a);
-    if (inner == AxisClass::contiguous && vectors) {
+    if (inner == AxisClass::contiguous && vectors && !is_underaligned(a)) {
       const int width = access_width(a, schedule_.vector);
       line("{}<{}>({}, {});", prelude_.use(store ? "write" : "read"), width, to, from);
     } else {
-      const std::string step = inner == AxisClass::contiguous ? "1" : stride(a, static_cast<std::size_t>(kernel_.rank - 1));
+      const std::string step =
+          inner == AxisClass::contiguous ? "1" : stride(a, static_cast<std::size_t>(kernel_.rank - 1));
       line("{}({}, {}, {}, {});", prelude_.use(store ? "scatter" : "gather"), to, from, step, count);
     }
   }
@@ -139,8 +142,9 @@ void Writer::compute() {
   if (schedule_.items > 1) {
     unrolled("u", schedule_.items);
     if (needs_position) {
-      const std::string width = schedule_.form == Template::flat ? fmt::format("{}u", schedule_.block * schedule_.vector)
-                                                                 : fmt::format("blockDim.x * {}u", schedule_.vector);
+      const std::string width = schedule_.form == Template::flat
+                                    ? fmt::format("{}u", schedule_.block * schedule_.vector)
+                                    : fmt::format("blockDim.x * {}u", schedule_.vector);
       line("const {} j = i + u * ({});", index_, width);
     }
   }

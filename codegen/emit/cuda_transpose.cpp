@@ -20,7 +20,8 @@ int Writer::turned_width(std::size_t a) const {
   const int size = static_cast<int>(size_of(access.type));
   int bytes = std::min<int>(access.alignment, 16);
   for (std::size_t axis = 0; axis < access.axes.size(); ++axis) {
-    if (static_cast<int>(axis) != turned_axis_ && access.axes[axis] == AxisClass::contiguous) bytes = std::min(bytes, size);
+    if (static_cast<int>(axis) != turned_axis_ && access.axes[axis] == AxisClass::contiguous)
+      bytes = std::min(bytes, size);
   }
   return std::clamp(bytes / size, 1, schedule_.tile * schedule_.tile / schedule_.block);
 }
@@ -98,7 +99,7 @@ void Writer::tile_turned_reads(bool inside) {
     unrolled("p", passes(width));
     line("const {} r = column + p * {}u + y{}, c = row + x{};", index_, pass_rows(width), width, width);
     const std::string from = fmt::format("{} + ({}(r) * {} + {}(c))", pointers_[a], step_, stride(a, inner), step_);
-    if (inside) {
+    if (inside && !is_underaligned(a)) {
       line("{}<{}>({}_in[p], {});", prelude_.use("read"), width, access_name(a), from);
     } else {
       line("{}({}_in[p], {}, 1, r < a.n{} && c < a.n{} ? a.n{} - c : 0);", prelude_.use("gather"), access_name(a), from,
@@ -121,7 +122,7 @@ void Writer::tile_move(std::size_t a, bool store, bool inside) {
   if (along == AxisClass::strided) place += fmt::format(" + {}(c) * {}", step_, stride(a, inner));
   const std::string local = access_name(a) + (store ? "_out" : "_in[p]");
   const std::string to = store ? place : local, from = store ? local : place;
-  if (inside && along == AxisClass::contiguous) {
+  if (inside && along == AxisClass::contiguous && !is_underaligned(a)) {
     line("{}<{}>({}, {});", prelude_.use(store ? "write" : "read"), access_width(a, schedule_.vector), to, from);
     return;
   }
@@ -138,7 +139,8 @@ void Writer::tile_reads(bool inside) {
   for (std::size_t a = 0; a < kernel_.first_store(); ++a) any = any || (!is_iota(a) && !is_turned(a));
   if (!any) return;
   unrolled("p", passes(schedule_.vector));
-  line("const {0} r = row + p * {1}u + y{2}, c = column + x{2};", index_, pass_rows(schedule_.vector), schedule_.vector);
+  line("const {0} r = row + p * {1}u + y{2}, c = column + x{2};", index_, pass_rows(schedule_.vector),
+       schedule_.vector);
   for (std::size_t a = 0; a < kernel_.first_store(); ++a) {
     if (!is_iota(a) && !is_turned(a)) tile_move(a, false, inside);
   }

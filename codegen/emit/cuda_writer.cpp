@@ -29,13 +29,23 @@ KernelSource Writer::write() {
   open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Arguments a)", bounds,
                    entry));
   switch (schedule_.form) {
-    case Template::flat: flat(); break;
+    case Template::flat:
+      flat();
+      break;
     case Template::rows:
-    case Template::general: rows(); break;
-    case Template::transpose: transpose(); break;
-    case Template::serial: internal_failure("CUDA schedule", __FILE__, __LINE__, "serial is the CPU's loop nest");
+    case Template::general:
+      rows();
+      break;
+    case Template::transpose:
+      transpose();
+      break;
+    case Template::serial:
+      internal_failure("CUDA schedule", __FILE__, __LINE__, "serial is the CPU's loop nest");
   }
   close();
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
+    if (is_underaligned(a)) prelude_.use("Complex");
+  }
   const std::string kernel_text = std::move(text_);
   const std::string arguments = arguments_struct();
 
@@ -54,7 +64,8 @@ std::string Writer::header() const {
   // A backslash at the end of a comment would continue it.
   std::replace(text.begin(), text.end(), '\\', '/');
   static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial"};
-  text += fmt::format("// schedule: {}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
+  text +=
+      fmt::format("// schedule: {}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
   if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
   text += fmt::format(", vectors of {}", schedule_.vector);
   if (schedule_.items > 1) text += fmt::format(", {} per thread", schedule_.items);
@@ -83,17 +94,32 @@ std::string Writer::access_name(std::size_t a) const {
 
 std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) const {
   switch (kind) {
-    case ArgumentKind::pointer: return fmt::format("a.{}", access_name(a));
-    case ArgumentKind::offset: return fmt::format("a.{}_start", access_name(a));
-    case ArgumentKind::extent: return fmt::format("a.n{}", axis);
-    case ArgumentKind::stride: return fmt::format("a.{}_s{}", access_name(a), axis);
-    case ArgumentKind::divisor: return fmt::format("a.d{}", axis);
-    case ArgumentKind::parameter: return fmt::format("a.s{}", a);
+    case ArgumentKind::pointer:
+      return fmt::format("a.{}", access_name(a));
+    case ArgumentKind::offset:
+      return fmt::format("a.{}_start", access_name(a));
+    case ArgumentKind::extent:
+      return fmt::format("a.n{}", axis);
+    case ArgumentKind::stride:
+      return fmt::format("a.{}_s{}", access_name(a), axis);
+    case ArgumentKind::divisor:
+      return fmt::format("a.d{}", axis);
+    case ArgumentKind::parameter:
+      return fmt::format("a.s{}", a);
   }
   internal_failure("known argument kind", __FILE__, __LINE__, "");
 }
 
-const char* Writer::storage(std::size_t a) const { return storage_type(kernel_.accesses[a].type); }
+bool Writer::is_underaligned(std::size_t a) const {
+  const Access& access = kernel_.accesses[a];
+  return is_complex(access.type) && access.alignment < size_of(access.type);
+}
+
+const char* Writer::storage(std::size_t a) const {
+  const DType type = kernel_.accesses[a].type;
+  if (is_underaligned(a)) return type == DType::c64 ? "Complex<float, float2>" : "Complex<double, double2>";
+  return storage_type(type);
+}
 
 std::string Writer::arguments_struct() {
   std::string text = "struct Arguments {\n";
@@ -104,10 +130,18 @@ std::string Writer::arguments_struct() {
       case ArgumentKind::pointer:
         declaration = fmt::format("{}{}* {}", is_store(argument.a) ? "" : "const ", storage(argument.a), name);
         break;
-      case ArgumentKind::offset: declaration = "i64 " + name; break;
-      case ArgumentKind::extent: declaration = index_ + " " + name; break;
-      case ArgumentKind::stride: declaration = step_ + " " + name; break;
-      case ArgumentKind::divisor: declaration = fmt::format("{} {}", prelude_.use("Divisor"), name); break;
+      case ArgumentKind::offset:
+        declaration = "i64 " + name;
+        break;
+      case ArgumentKind::extent:
+        declaration = index_ + " " + name;
+        break;
+      case ArgumentKind::stride:
+        declaration = step_ + " " + name;
+        break;
+      case ArgumentKind::divisor:
+        declaration = fmt::format("{} {}", prelude_.use("Divisor"), name);
+        break;
       case ArgumentKind::parameter: {
         const DType type = compute_type(kernel_.parameters[argument.a]);
         declaration = is_complex(type) ? fmt::format("{} {}[2]", storage_type(real_of(type)), name)
@@ -166,10 +200,18 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
     const Node& node = graph[id];
     const auto slot = static_cast<std::size_t>(node.payload);
     switch (node.kind) {
-      case NodeKind::load: names[id] = element(slot); break;
-      case NodeKind::iota: names[id] = element(slot); break;
-      case NodeKind::literal: names[id] = literal(node.type, node.payload); continue;
-      case NodeKind::parameter: names[id] = field(ArgumentKind::parameter, slot); break;
+      case NodeKind::load:
+        names[id] = element(slot);
+        break;
+      case NodeKind::iota:
+        names[id] = element(slot);
+        break;
+      case NodeKind::literal:
+        names[id] = literal(node.type, node.payload);
+        continue;
+      case NodeKind::parameter:
+        names[id] = field(ArgumentKind::parameter, slot);
+        break;
       default: {
         std::vector<std::string> operands;
         std::vector<DType> types;
@@ -185,7 +227,8 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
     }
     if (node.type == DType::b1) names[id] = fmt::format("({} != 0)", names[id]);
     if (node.kind == NodeKind::parameter && is_complex(node.type))
-      names[id] = fmt::format("{0}({1}[0], {1}[1])", node.type == DType::c64 ? "make_float2" : "make_double2", names[id]);
+      names[id] =
+          fmt::format("{0}({1}[0], {1}[1])", node.type == DType::c64 ? "make_float2" : "make_double2", names[id]);
   }
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];

@@ -29,6 +29,8 @@ class Writer {
   std::string stride(std::size_t a, std::size_t axis) const { return field(ArgumentKind::stride, a, axis); }
   std::string extent(std::size_t axis) const { return field(ArgumentKind::extent, 0, axis); }
   const char* storage(std::size_t a) const;
+  /// True for complex elements of which only the parts are aligned: the vector types may not touch them.
+  bool is_underaligned(std::size_t a) const;
   bool is_store(std::size_t a) const { return kernel_.accesses[a].store; }
   bool is_iota(std::size_t a) const { return kernel_.accesses[a].iota; }
   AxisClass inner_class(std::size_t a) const;
@@ -100,8 +102,8 @@ class Writer {
   Prelude prelude_;
   std::string text_;
   int indent_ = 0;
-  std::string index_;  ///< unsigned type of positions
-  std::string step_;   ///< signed type of strides and offsets
+  std::string index_;                  ///< unsigned type of positions
+  std::string step_;                   ///< signed type of strides and offsets
   std::vector<std::string> pointers_;  ///< pointer (or i64 start of an iota) of each access, outer axes included
   std::vector<int> turned_;            ///< accesses that go through shared memory
   int turned_axis_ = -1;               ///< the axis along which they are contiguous

@@ -190,6 +190,7 @@ IrValue operator|(const IrValue& a, const IrValue& b) { return a.builder->binary
 IrValue operator^(const IrValue& a, const IrValue& b) { return a.builder->binary("xor", a, b); }
 IrValue operator<<(const IrValue& a, int count) { return a.builder->binary("shl", a, number_like(a, count)); }
 IrValue operator>>(const IrValue& a, int count) { return a.builder->binary("lshr", a, number_like(a, count)); }
+IrValue shift_arithmetic(const IrValue& a, int count) { return a.builder->binary("ashr", a, number_like(a, count)); }
 IrValue operator!(const IrValue& a) { return a ^ a.builder->bits(Lane::i1, 1); }
 IrValue operator<(const IrValue& a, const IrValue& b) {
   return a.builder->compare(is_float(a.lane) ? "fcmp olt" : "icmp slt", a, b);
@@ -221,6 +222,7 @@ IrValue copy_sign(const IrValue& magnitude, const IrValue& sign) {
   return magnitude.builder->intrinsic("copysign", {magnitude, sign});
 }
 
+IrValue unordered(const IrValue& a, const IrValue& b) { return a.builder->compare("fcmp uno", a, b); }
 IrValue is_nan(const IrValue& a) { return a.builder->compare("fcmp uno", a, a); }
 IrValue to_f64(const IrValue& a) { return a.builder->convert("fpext", a, Lane::f64); }
 IrValue to_f32(const IrValue& a) { return a.builder->convert("fptrunc", a, Lane::f32); }

@@ -91,6 +91,7 @@ IrValue operator^(const IrValue& a, const IrValue& b);
 IrValue operator<<(const IrValue& a, int count);
 IrValue operator>>(const IrValue& a, int count);  ///< logical
 IrValue operator!(const IrValue& a);              ///< of i1
+IrValue shift_arithmetic(const IrValue& a, int count);
 // Comparisons: floats ordered (false for NaN), integers signed.
 IrValue operator<(const IrValue& a, const IrValue& b);
 IrValue operator>(const IrValue& a, const IrValue& b);
@@ -121,6 +122,12 @@ IrValue square_root(const IrValue& a);
 IrValue round_even(const IrValue& a);  ///< to an integral float; |a| < 2^22 (f32) or 2^51 (f64)
 IrValue copy_sign(const IrValue& magnitude, const IrValue& sign);
 IrValue is_nan(const IrValue& a);
+IrValue unordered(const IrValue& a, const IrValue& b);  ///< either is NaN
+/// The smaller or larger operand; the second one when either is NaN.
+inline IrValue least(const IrValue& a, const IrValue& b) { return select(a < b, a, b); }
+inline IrValue most(const IrValue& a, const IrValue& b) { return select(a > b, a, b); }
+inline IrValue infinity_like(const IrValue& a) { return number_like(a, __builtin_inf()); }
+inline IrValue nan_like(const IrValue& a) { return number_like(a, __builtin_nan("")); }
 IrValue to_f64(const IrValue& a);
 IrValue to_f32(const IrValue& a);
 IrValue bitcast(const IrValue& a, Lane to);

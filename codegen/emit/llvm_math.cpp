@@ -27,7 +27,7 @@ int libm_index(std::string_view name) {
 }
 
 const MathFormula* find_formula(std::string_view name) {
-  for (auto rows : {exponential_formulas(), trigonometric_formulas(), special_formulas()}) {
+  for (auto rows : {exponential_formulas(), logarithm_formulas(), trigonometric_formulas(), special_formulas()}) {
     for (const MathFormula& row : rows) {
       if (name == row.name) return &row;
     }
@@ -37,15 +37,14 @@ const MathFormula* find_formula(std::string_view name) {
 }
 
 IrValue all_lanes_libm(MathContext& context, const MathFormula& row, const IrValue* operands, Lane lane) {
-  std::initializer_list<IrValue> wide = {operands[0], operands[row.arity > 1 ? 1 : 0]};
   IrBuilder& builder = context.builder;
-  const IrValue a = lane == Lane::f32 ? to_f64(wide.begin()[0]) : wide.begin()[0];
+  const IrValue a = lane == Lane::f32 ? to_f64(operands[0]) : operands[0];
   const IrValue all = builder.bits(Lane::i1, 1), zero = builder.number(Lane::f64, 0);
   IrValue result;
   if (row.arity == 1) {
     result = libm(context, row.name, {a}, all, zero);
   } else {
-    const IrValue b = lane == Lane::f32 ? to_f64(wide.begin()[1]) : wide.begin()[1];
+    const IrValue b = lane == Lane::f32 ? to_f64(operands[1]) : operands[1];
     result = libm(context, row.name, {a, b}, all, zero);
   }
   return lane == Lane::f32 ? to_f32(result) : result;
@@ -63,8 +62,9 @@ std::string MathLibrary::require(std::string_view name, Lane lane) {
   const auto formula = lane == Lane::f32 ? row.f32 : row.f64;
   const IrValue result = formula ? formula(context, operands) : all_lanes_libm(context, row, operands, lane);
   builder.line(fmt::format("ret {} {}", builder.type(lane), result.text));
-  definitions_ += fmt::format("\ndefine internal {0} {1}({0} %a{2}, ptr %libm) #1 {{\nentry:\n{3}}}\n", builder.type(lane),
-                              symbol, row.arity > 1 ? ", " + builder.type(lane) + " %b" : "", builder.text());
+  definitions_ += fmt::format("\ndefine internal {0} {1}({0} %a{2}, ptr %libm) #{4} {{\nentry:\n{3}}}\n", builder.type(lane),
+                              symbol, row.arity > 1 ? ", " + builder.type(lane) + " %b" : "", builder.text(),
+                              row.cold ? 2 : 1);
   return symbol;
 }
 
@@ -109,6 +109,14 @@ IrValue libm(MathContext& context, std::string_view name, std::initializer_list<
   for (const IrValue& operand : operands) text += fmt::format("{} {}, ", vector, operand.text);
   text += fmt::format("{} {}, {} {}, ptr %libm)", builder.type(Lane::i1), mask.text, vector, otherwise.text);
   return builder.emit(Lane::f64, text);
+}
+
+IrValue call(MathContext& context, std::string_view name, std::initializer_list<IrValue> operands) {
+  IrBuilder& builder = context.builder;
+  const Lane lane = operands.begin()->lane;
+  std::string text = fmt::format("call {} {}(", builder.type(lane), context.library.require(name, lane));
+  for (const IrValue& operand : operands) text += fmt::format("{} {}, ", builder.type(lane), operand.text);
+  return builder.emit(lane, text + "ptr %libm)");
 }
 
 IrValue unless_rare(MathContext& context, const IrValue& mask, const IrValue& common,

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,10 +41,22 @@ struct MathContext {
 /// f64 lanes of the C library's `name` where `mask` holds, `otherwise` elsewhere.
 IrValue libm(MathContext& context, std::string_view name, std::initializer_list<IrValue> operands, const IrValue& mask,
              const IrValue& otherwise);
+/// Another function of the table.
+IrValue call(MathContext& context, std::string_view name, std::initializer_list<IrValue> operands);
 /// `common` unless some lane of `mask` is set: then the value that `rare` computes, behind a branch. `rare` must select
 /// by its own lane's mask, or results would depend on the neighbours.
 IrValue unless_rare(MathContext& context, const IrValue& mask, const IrValue& common,
                     const std::function<IrValue()>& rare);
+
+// Building blocks in f64 with about 1e-11 relative error: f32 functions computed through them round almost correctly.
+struct ScaledExponential {
+  IrValue fraction, scale;  ///< exp(x) - 1 = scale * fraction + (scale - 1)
+};
+ScaledExponential scaled_exponential(const IrValue& x);  ///< |x| < 700
+IrValue exp_core(const IrValue& x);                      ///< |x| < 700
+IrValue expm1_core(const IrValue& x);                    ///< |x| < 700
+IrValue log_core(const IrValue& x);                      ///< all of f64 but subnormals; special values as log
+IrValue log1p_core(const IrValue& x);
 
 /// One row of the function table; a null formula is computed by the C library, lane by lane, in f64.
 struct MathFormula {
@@ -51,9 +64,11 @@ struct MathFormula {
   int arity;
   IrValue (*f32)(MathContext&, const IrValue* operands);
   IrValue (*f64)(MathContext&, const IrValue* operands);
+  bool cold = false;  ///< a rare path: never inlined
 };
-std::initializer_list<MathFormula> exponential_formulas();
-std::initializer_list<MathFormula> trigonometric_formulas();
-std::initializer_list<MathFormula> special_formulas();
+std::span<const MathFormula> exponential_formulas();
+std::span<const MathFormula> logarithm_formulas();
+std::span<const MathFormula> trigonometric_formulas();
+std::span<const MathFormula> special_formulas();
 
 }  // namespace kiln::codegen

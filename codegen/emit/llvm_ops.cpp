@@ -246,10 +246,8 @@ IrValue BodyPrinter::print_float(const Node& node, std::span<const IrValue> v) {
 }
 
 IrValue BodyPrinter::call_math(const char* name, std::span<const IrValue> operands) {
-  const Lane lane = operands[0].lane;
-  std::string text = fmt::format("call {} {}(", b_.type(lane), library_.require(name, lane));
-  for (const IrValue& operand : operands) text += fmt::format("{} {}, ", b_.type(lane), operand.text);
-  return b_.emit(lane, text + "ptr %libm)");
+  MathContext context{b_, library_};
+  return operands.size() == 1 ? call(context, name, {operands[0]}) : call(context, name, {operands[0], operands[1]});
 }
 
 IrValue BodyPrinter::libm_lanes(const char* name, std::span<const IrValue> operands) {

@@ -116,6 +116,12 @@ NodeId Graph::cast(NodeId value, DType type, Location where) {
   return nodes_[value].type == type ? value : primitive(NodeKind::cast, type, {value}, 0, where);
 }
 
+NodeId Graph::user_cast(NodeId value, DType type, Location where) {
+  const bool computes_wider = type == DType::f16 || type == DType::bf16;
+  if (nodes_[value].type == type && !computes_wider) return value;
+  return primitive(NodeKind::cast, type, {value}, 0, where);
+}
+
 NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where) {
   const std::uint64_t hash = hash_of(spec);
   const auto [first, last] = view_index_.equal_range(hash);

@@ -92,7 +92,10 @@ class Graph {
   NodeId literal_value(DType type, double value);  ///< rounded to `type`; integers must be exact
   /// complex from two real literals or values of the type of the parts.
   NodeId complex(DType type, NodeId real, NodeId imaginary, Location where = {});
+  /// Converts if the types differ: what promotion inserts.
   NodeId cast(NodeId value, DType type, Location where = {});
+  /// A cast that the user wrote. An f16/bf16 expression cast to its own type is rounded there (it computes in f32).
+  NodeId user_cast(NodeId value, DType type, Location where = {});
   NodeId view(NodeId value, const ViewSpec& spec, Location where = {});
   NodeId operation(Op op, DType type, std::span<const NodeId> operands, Location where = {});
   /// A node of any other kind (index, bitcast, mulhi, random, real_part, ...).

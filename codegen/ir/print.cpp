@@ -102,10 +102,11 @@ std::string escaped(const std::string& text) {
 std::string to_text(const Graph& graph) {
   const std::vector<NodeId> order = canonical_order(graph);
   std::vector<NodeId> number(graph.size(), no_node);
+  NodeId next = 0;
   std::string text;
   for (const NodeId id : order) {
     const Node& node = graph[id];
-    number[id] = static_cast<NodeId>(&id - order.data());
+    number[id] = next++;
     text += fmt::format("%{} = {} {}", number[id], name_of(node.type), head_text(graph, node));
     const char* separator = " ";
     for (const NodeId operand : node.inputs()) {
@@ -126,10 +127,11 @@ std::string to_text(const Graph& graph) {
 std::string to_dot(const Graph& graph) {
   const std::vector<NodeId> order = canonical_order(graph);
   std::vector<NodeId> number(graph.size(), no_node);
+  NodeId next = 0;
   std::string text = "digraph kiln {\n  rankdir=BT;\n  node [shape=box, fontname=\"monospace\"];\n";
   for (const NodeId id : order) {
     const Node& node = graph[id];
-    number[id] = static_cast<NodeId>(&id - order.data());
+    number[id] = next++;
     text += fmt::format("  n{} [label=\"%{} {}\\n{}\"{}];\n", number[id], number[id], name_of(node.type),
                         escaped(head_text(graph, node)), node.arity == 0 ? ", style=rounded" : "");
     for (std::size_t i = 0; i < node.arity; ++i) {

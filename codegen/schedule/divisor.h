@@ -1,4 +1,5 @@
-// codegen/schedule/divisor.h -- division by a run-time extent through one multiplication (Granlund and Montgomery 1994).
+// codegen/schedule/divisor.h -- division by a run-time extent through one multiplication (Granlund and Montgomery
+// 1994).
 #pragma once
 
 #include <cstdint>

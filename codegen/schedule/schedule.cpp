@@ -1,7 +1,8 @@
-// codegen/schedule/schedule.cpp -- the heuristic schedule of an elementwise kernel and the launch shape that goes with it.
+// codegen/schedule/schedule.cpp -- the heuristic schedule of an elementwise kernel and the launch shape that goes with
+// it.
 //
-// On memory-bound kernels what counts, in order, is bytes in flight, 16-byte accesses on every operand and no ragged last
-// wave: one tile per block, one vector per thread and operand, no grid-stride loop and no cache hints.
+// On memory-bound kernels what counts, in order, is bytes in flight, 16-byte accesses on every operand and no ragged
+// last wave: one tile per block, one vector per thread and operand, no grid-stride loop and no cache hints.
 #include "codegen/schedule/schedule.h"
 
 #include <algorithm>
@@ -20,9 +21,7 @@ constexpr std::int64_t grid_limit_x = 0x7fffffff;
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-AxisClass inner_class(const Access& access) {
-  return access.axes.empty() ? AxisClass::broadcast : access.axes.back();
-}
+AxisClass inner_class(const Access& access) { return access.axes.empty() ? AxisClass::broadcast : access.axes.back(); }
 
 /// Elements along the innermost axis that one access may cover.
 int contiguous_width(const Access& access) {
@@ -69,8 +68,8 @@ int heavy_operations(const Kernel& kernel) {
   int heavy = 0;
   for (const Node& node : kernel.body.nodes()) {
     if (node.kind != NodeKind::operation) continue;
-    const bool function = (node.op >= Op::sqrt && node.op <= Op::tgamma) || node.op == Op::pow || node.op == Op::hypot ||
-                          node.op == Op::fmod || node.op == Op::div || node.op == Op::mod;
+    const bool function = (node.op >= Op::sqrt && node.op <= Op::tgamma) || node.op == Op::pow ||
+                          node.op == Op::hypot || node.op == Op::fmod || node.op == Op::div || node.op == Op::mod;
     if (function) heavy += node.type == DType::f64 ? 4 : 1;
   }
   return heavy;
@@ -84,15 +83,16 @@ int limit_by_body(const Kernel& kernel, int vector, int bytes) {
   return vector;
 }
 
-/// Blocks per multiprocessor to promise: 64 registers per thread for ordinary bodies, so that all loads are issued first;
-/// 128 or no bound where the body itself needs registers.
+/// Blocks per multiprocessor to promise: 64 registers per thread for ordinary bodies, so that all loads are issued
+/// first; 128 or no bound where the body itself needs registers.
 int choose_min_blocks(const Kernel& kernel, int block) {
   if (heavy_operations(kernel) > 32 || kernel.body.size() > 400) return 0;
   bool wide_function = false;
   for (const Node& node : kernel.body.nodes()) {
-    wide_function = wide_function || (node.kind == NodeKind::operation && node.type == DType::f64 &&
-                                      node.op >= Op::cbrt && node.op <= Op::tgamma) ||
-                    (node.kind == NodeKind::operation && node.type == DType::f64 && node.op == Op::pow);
+    wide_function =
+        wide_function ||
+        (node.kind == NodeKind::operation && node.type == DType::f64 && node.op >= Op::cbrt && node.op <= Op::tgamma) ||
+        (node.kind == NodeKind::operation && node.type == DType::f64 && node.op == Op::pow);
   }
   return (wide_function ? 512 : 1024) / block;
 }
@@ -111,9 +111,10 @@ Schedule transposing(const Kernel& kernel) {
   schedule.tile = bytes > 4 ? 32 : 64;
   schedule.vector = std::min(access_bytes / bytes, schedule.tile * schedule.tile / schedule.block);
   schedule.min_blocks = choose_min_blocks(kernel, schedule.block);
-  schedule.reason = fmt::format("an operand is contiguous along axis {}, the output along the last: {} x {} tiles through "
-                                "shared memory keep both sides in full vectors",
-                                turned_axis(kernel), schedule.tile, schedule.tile);
+  schedule.reason = fmt::format(
+      "an operand is contiguous along axis {}, the output along the last: {} x {} tiles through "
+      "shared memory keep both sides in full vectors",
+      turned_axis(kernel), schedule.tile, schedule.tile);
   return schedule;
 }
 
@@ -188,10 +189,10 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
   }
   const bool aligned = vector * bytes >= access_bytes;
   schedule.reason = fmt::format(
-      "{}; {} element{} per access{}", schedule.form == Template::flat ? "one contiguous run: one tile per block"
-                                       : schedule.form == Template::rows
-                                           ? "rows with a vectorised inner axis"
-                                           : "several outer axes: rows decoded once per thread, vectorised inner axis",
+      "{}; {} element{} per access{}",
+      schedule.form == Template::flat   ? "one contiguous run: one tile per block"
+      : schedule.form == Template::rows ? "rows with a vectorised inner axis"
+                                        : "several outer axes: rows decoded once per thread, vectorised inner axis",
       vector, vector == 1 ? "" : "s",
       aligned ? " (16 bytes on the widest operand)" : " (strides, alignment, length or the body allow no more)");
   return schedule;

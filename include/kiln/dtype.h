@@ -27,7 +27,10 @@ constexpr bool is_integer(DType t) { return t >= DType::i8 && t <= DType::u64; }
 constexpr bool is_floating(DType t) { return t >= DType::f16 && t <= DType::f64; }
 constexpr bool is_complex(DType t) { return t >= DType::c64; }
 constexpr Kind kind_of(DType t) {
-  return t == DType::b1 ? Kind::boolean : is_integer(t) ? Kind::integer : is_floating(t) ? Kind::floating : Kind::complex;
+  return t == DType::b1   ? Kind::boolean
+         : is_integer(t)  ? Kind::integer
+         : is_floating(t) ? Kind::floating
+                          : Kind::complex;
 }
 
 /// Bytes per element.
@@ -63,7 +66,8 @@ constexpr DType promote_floats(DType a, DType b) {
   return DType::f32;  // f16 with bf16, or either with f32
 }
 
-/// The smallest float that an integer type promotes to beside `f` (NumPy: i8 with f16 is f16, i16 is f32, wider is f64).
+/// The smallest float that an integer type promotes to beside `f` (NumPy: i8 with f16 is f16, i16 is f32, wider is
+/// f64).
 constexpr DType promote_integer_float(DType i, DType f) {
   const DType needed = size_of(i) == 1 ? f : size_of(i) == 2 ? DType::f32 : DType::f64;
   return promote_floats(needed, f);
@@ -107,7 +111,7 @@ constexpr std::uint16_t f32_to_f16_bits(float value) {
   const std::uint32_t a = x & 0x7fffffffu;
   if (a > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u | ((a >> 13) & 0x1ffu));
   if (a >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // rounds to 2^16 or is infinite
-  if (a < 0x33000001u) return sign;                                        // at most half of the least subnormal
+  if (a < 0x33000001u) return sign;                                         // at most half of the least subnormal
   const int exponent = static_cast<int>(a >> 23);
   const std::uint32_t mantissa = exponent ? ((a & 0x7fffffu) | 0x800000u) : (a & 0x7fffffu);
   const int shift = exponent < 113 ? 126 - exponent : 13;  // bits dropped; more for subnormal results
@@ -197,9 +201,10 @@ constexpr DType dtype_of_type() {
   } else if constexpr (complex_like<U>) {
     return sizeof(U) == 8 ? DType::c64 : DType::c128;
   } else {
-    static_assert(no_dtype<T>::value,
-                  "kiln: not an element type; use bool, a fixed-width integer, kl::half, kl::bfloat16, float, double or "
-                  "std::complex of float or double");
+    static_assert(
+        no_dtype<T>::value,
+        "kiln: not an element type; use bool, a fixed-width integer, kl::half, kl::bfloat16, float, double or "
+        "std::complex of float or double");
     return DType::b1;
   }
 }

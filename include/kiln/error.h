@@ -21,11 +21,11 @@ class KILN_API Error : public std::exception {
   Text* text_;
 };
 
-#define KILN_ERROR_CLASS(name)          \
-  class KILN_API name : public Error {  \
-   public:                              \
-    using Error::Error;                 \
-    ~name() override;                   \
+#define KILN_ERROR_CLASS(name)         \
+  class KILN_API name : public Error { \
+   public:                             \
+    using Error::Error;                \
+    ~name() override;                  \
   }
 
 /// Shapes, axes, ranks or sizes that do not fit.

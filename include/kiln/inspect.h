@@ -87,7 +87,8 @@ class KernelList {
 /// Result of f.inspect(...) and kl::inspect(expression).
 class Inspection {
  public:
-  explicit Inspection(detail::Inspection* p) : kernels(p->kernels, p->kernel_count), graph(p->graph), dot(p->dot), data_(p) {}
+  explicit Inspection(detail::Inspection* p)
+      : kernels(p->kernels, p->kernel_count), graph(p->graph), dot(p->dot), data_(p) {}
   Inspection(Inspection&& other) noexcept
       : kernels(other.kernels), graph(other.graph), dot(other.dot), data_(other.data_) {
     other.data_ = nullptr;

@@ -19,13 +19,13 @@ inline constexpr int max_rank = 8;
 struct Layout {
   std::int32_t rank = 0;
   DType dtype = DType::f32;
-  std::uint8_t device_kind = 0;    ///< 0 CPU, 1 CUDA
+  std::uint8_t device_kind = 0;  ///< 0 CPU, 1 CUDA
   std::int16_t device_index = 0;
   std::int64_t size = 1;           ///< number of elements
   std::int64_t low = 0, high = 0;  ///< byte range touched, relative to the data pointer; [0,0) when empty
   std::int64_t shape[max_rank] = {};
   std::int64_t strides[max_rank] = {};  ///< in elements
-  bool contiguous = false;         ///< C order without gaps
+  bool contiguous = false;              ///< C order without gaps
 };
 
 struct Storage;  ///< runtime's owner of memory; its first member is the atomic reference count (long)
@@ -33,7 +33,7 @@ struct Storage;  ///< runtime's owner of memory; its first member is the atomic 
 /// An array as the bridge sees it. A default-constructed Array has all members null.
 struct Handle {
   Storage* storage = nullptr;
-  void* data = nullptr;            ///< address of element (0, 0, ...)
+  void* data = nullptr;  ///< address of element (0, 0, ...)
   const Layout* layout = nullptr;
 };
 
@@ -57,18 +57,20 @@ class Recorder;
 using NodeId = std::uint32_t;
 
 KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
-/// An affine index operand of an inline expression: slot of an input whose Handle has no storage, whose layout is i64 and
-/// whose data is the value at the first element times 8, so that view_of moves it as it moves an address.
+/// An affine index operand of an inline expression: slot of an input whose Handle has no storage, whose layout is i64
+/// and whose data is the value at the first element, which view_of moves by elements.
 KILN_API NodeId record_iota(Recorder&, unsigned slot);
 /// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
 KILN_API NodeId record_literal(Recorder&, DType type, std::uint64_t low_bits, std::uint64_t high_bits, Where);
-/// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the table.
+/// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the
+/// table.
 KILN_API NodeId record_operation(Recorder&, Op op, DType result, const NodeId* operands, unsigned count, Where);
 KILN_API NodeId record_cast(Recorder&, NodeId value, DType type, Where);
 KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
 KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
-/// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop, step.
+/// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop,
+/// step.
 enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
 inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
@@ -100,8 +102,8 @@ struct LaunchControl {
   bool has_stream = false;
 };
 
-/// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the result
-/// must broadcast into it.
+/// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the
+/// result must broadcast into it.
 struct Target {
   Handle* handle = nullptr;
   DType type = DType::f32;
@@ -119,7 +121,7 @@ struct Call {
   unsigned input_count = 0, scalar_count = 0, target_count = 0, tag_count = 0;
   TraceFunction trace = nullptr;
   const void* environment = nullptr;
-  const char* name = nullptr;         ///< the user's name for a jit function, or null
+  const char* name = nullptr;  ///< the user's name for a jit function, or null
   CodeOptions options;
   const LaunchControl* launch = nullptr;
   Where where;
@@ -128,7 +130,8 @@ struct Call {
 /// Frees the table of a site that belongs to a jit object. Static sites are never freed.
 KILN_API void destroy(Site& site) noexcept;
 
-/// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current stream.
+/// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current
+/// stream.
 KILN_API void execute(Site& site, const Call& call);
 
 /// inspect(): plans and compiles without running; `arch` null means the device of the operands. See kiln/inspect.h.
@@ -160,8 +163,8 @@ KILN_API int npy_info(const char* path, DType& type, std::int64_t* shape, bool& 
 KILN_API void save_npy(const char* path, const Handle& h, Where);
 
 // ------------------------------------------------------------------ devices and streams
-// A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does not
-// exist or cannot be used.
+// A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does
+// not exist or cannot be used.
 KILN_API void current_device(int& kind, int& index);
 KILN_API void set_current_device(int kind, int index);  // of this thread
 /// Devices that exist here; device `position` of the list, the CPU first.
@@ -172,11 +175,12 @@ KILN_API bool device_available(int kind, int index) noexcept;
 KILN_API const char* device_unavailable_reason(int kind, int index);
 KILN_API const char* device_name(int kind, int index);  // static storage: "NVIDIA H200"
 KILN_API const char* device_arch(int kind, int index);  // static storage: "sm_90"
-/// Waits for all streams that kiln knows on the device: the default stream, this thread's current one and every kl::Stream.
+/// Waits for all streams that kiln knows on the device: the default stream, this thread's current one and every
+/// kl::Stream.
 KILN_API void synchronize_device(int kind, int index);
 
-/// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so that
-/// memory which is still to be freed in their order can be.
+/// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so
+/// that memory which is still to be freed in their order can be.
 KILN_API void* create_stream(int kind, int index);
 KILN_API void destroy_stream(int kind, int index, void* stream) noexcept;
 KILN_API void synchronize_stream(int kind, int index, void* stream);

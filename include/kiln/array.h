@@ -1,0 +1,295 @@
+// kiln/array.h -- Array<T>, which owns its elements, and View<T>, which refers to elements and keeps them alive.
+#pragma once
+
+#include <vector>
+
+#include <kiln/device.h>
+#include <kiln/functions.h>
+
+namespace kiln {
+namespace detail {
+
+template <bool Resizable, DType T, class S>
+inline constinit InlineSite site_of{code_of<S>.items, S::size, T, Resizable};
+
+/// Evaluates `e` into one destination.
+template <bool Resizable, DType T, class S>
+void assign(Handle& target, const Expression<S>& e) {
+  require_convertible<S::type, T>();
+  evaluate(site_of<Resizable, T, S>, target, e.parts().slots);
+}
+
+/// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
+template <class Self, class T>
+class ArrayBase : public Operators<Self> {
+ public:
+  using value_type = std::remove_const_t<T>;
+  static constexpr DType dtype = dtype_of<value_type>;
+
+  Shape shape() const { return handle_.layout ? Shape(handle_.layout->shape, handle_.layout->rank) : Shape{0}; }
+  /// In elements.
+  Shape strides() const { return handle_.layout ? Shape(handle_.layout->strides, handle_.layout->rank) : Shape{1}; }
+  int ndim() const { return handle_.layout ? handle_.layout->rank : 1; }
+  std::int64_t size() const { return handle_.layout ? handle_.layout->size : 0; }
+  bool is_contiguous() const { return !handle_.layout || handle_.layout->contiguous; }
+  Device device() const {
+    if (!handle_.layout) return Device::current();
+    return {static_cast<DeviceKind>(handle_.layout->device_kind), handle_.layout->device_index};
+  }
+
+  /// Copies the elements to the host in C order, after the current stream's work.
+  std::vector<value_type> to_host(Where w = Where::current()) const {
+    const auto count = static_cast<std::size_t>(size());
+    if constexpr (dtype == DType::b1) {
+      std::vector<unsigned char> bytes(count);
+      if (count) detail::to_host(handle_, bytes.data(), w);
+      return {bytes.begin(), bytes.end()};
+    } else {
+      std::vector<value_type> values(count);
+      if (count) detail::to_host(handle_, values.data(), w);
+      return values;
+    }
+  }
+  void to_host(value_type* values, Where w = Where::current()) const {
+    if (size()) detail::to_host(handle_, values, w);
+  }
+  /// The value of an array of one element.
+  value_type item(Where w = Where::current()) const {
+    check_single(handle_.layout, w);
+    alignas(16) unsigned char bytes[sizeof(value_type)];
+    detail::to_host(handle_, bytes, w);
+    value_type value;
+    __builtin_memcpy(&value, bytes, sizeof value);
+    return value;
+  }
+  Array<value_type> clone() const;
+  Array<value_type> to(Device device) const;
+  template <class U>
+  Array<U> astype(Where w = Where::current()) const;
+
+  // For the library's templates.
+  const Handle& handle() const { return handle_; }
+  Handle share() const {
+    retain(handle_.storage);
+    return handle_;
+  }
+  Slot* put_slots(Slot* to, bool movable) noexcept {
+    *to = slot_of(movable ? release() : share());
+    return to + 1;
+  }
+  Handle release() {
+    const Handle h = handle_;
+    handle_ = {};
+    return h;
+  }
+
+ protected:
+  ArrayBase() = default;
+  explicit ArrayBase(const Handle& owned) : handle_(owned) {}
+  ~ArrayBase() { detail::release(handle_.storage); }
+  ArrayBase(const ArrayBase&) = delete;
+  ArrayBase& operator=(const ArrayBase&) = delete;
+
+  Handle view_handle(ViewKind kind, const std::int64_t* numbers, unsigned count, Where w) const {
+    const Handle h = detail::view_of(handle_, static_cast<int>(kind), numbers, count, w);
+    retain(h.storage);
+    return h;
+  }
+
+  Handle handle_;
+};
+
+/// Operands that may be assigned to an array of type T: expressions, arrays, views and C++ numbers.
+template <class X>
+concept assignable = role_of<X> == Role::array || role_of<X> == Role::number || role_of<X> == Role::baked;
+
+/// The right side of an assignment as an expression.
+template <DType T, class X>
+decltype(auto) value_of(const X& x, bool movable) {
+  if constexpr (requires { x.parts(); }) {
+    return (x);
+  } else if constexpr (Operand<X>::role == Role::array) {
+    return expression_of(x, movable);
+  } else if constexpr (Operand<X>::role == Role::baked) {
+    return value_of<T>(x.value, false);
+  } else {
+    constexpr DType from = Operand<X>::type.type;
+    require_convertible<from, T>();
+    Expression<Parameter<adopt(T, kind_of(from)), from>> e(Compose{});
+    put(e.slots(), const_cast<X&>(x), false);
+    return e;
+  }
+}
+
+}  // namespace detail
+
+/// Refers to elements of an array or of the caller's memory, with any strides, and keeps their storage alive. Copying a
+/// View copies the reference; assigning to one writes elements, as NumPy's a[...] = b. View<const T> only reads.
+template <class T>
+class View : public detail::ArrayBase<View<T>, T>,
+             public detail::ViewOperations<View<T>>,
+             public detail::CompoundAssignment<View<T>> {
+  using Base = detail::ArrayBase<View<T>, T>;
+
+ public:
+  View(const View& other) : Base(other.share()) {}
+  View(View&& other) noexcept : Base(other.release()) {}
+  /// A View<T> reads as a View<const T>.
+  template <class U>
+    requires(std::is_same_v<const U, T>)
+  View(const View<U>& other) : Base(other.share()) {}
+  View(Array<std::remove_const_t<T>>& array) : Base(array.share()) {}
+  View(const Array<std::remove_const_t<T>>& array)
+    requires(std::is_const_v<T>)
+      : Base(array.share()) {}
+
+  /// Writes the elements. The right side must have this shape or broadcast to it; it may overlap this view in any way.
+  template <detail::assignable X>
+  View& operator=(X&& x) {
+    static_assert(!std::is_const_v<T>,
+                  "kiln: a View<const T> only reads; take the view from an array that is not const");
+    if constexpr (!std::is_const_v<T>) {
+      detail::assign<false, Base::dtype>(
+          this->handle_, detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>));
+    }
+    return *this;
+  }
+  View& operator=(const View& other) { return this->template operator= <const View&>(other); }
+
+  T* data() const { return static_cast<T*>(this->handle_.data); }
+
+  // For the library's templates.
+  explicit View(const detail::Handle& owned) : Base(owned) {}
+  View viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
+    return View(this->view_handle(kind, numbers, count, w));
+  }
+  template <class S>
+  void update(const Expression<S>& value) {
+    static_assert(!std::is_const_v<T>,
+                  "kiln: a View<const T> only reads; take the view from an array that is not const");
+    detail::assign<false, Base::dtype>(this->handle_, value);
+  }
+  detail::Target target() { return {&this->handle_, Base::dtype, false}; }
+};
+
+/// An array that owns its elements: a regular value. Copying copies the elements, moving is cheap. A
+/// default-constructed array is empty and takes the shape of what is assigned to it.
+template <class T>
+class Array : public detail::ArrayBase<Array<T>, T>,
+              public detail::ViewOperations<Array<T>>,
+              public detail::CompoundAssignment<Array<T>> {
+  static_assert(std::is_same_v<T, std::remove_cv_t<T>>,
+                "kiln: the elements of an Array are not const; see View<const T>");
+  using Base = detail::ArrayBase<Array<T>, T>;
+  using Views = detail::ViewOperations<Array<T>>;
+
+ public:
+  Array() = default;
+  /// Uninitialised elements in C order on the current device.
+  explicit Array(const Shape& shape) : Base(detail::allocate(Base::dtype, shape.data(), shape.rank())) {}
+  Array(const Shape& shape, Device device)
+      : Base(detail::allocate_on(Base::dtype, shape.data(), shape.rank(), device.kind_number(), device.index())) {}
+  Array(const Array& other) : Base(other.handle_.layout ? detail::clone(other.handle_) : detail::Handle{}) {}
+  Array(Array&& other) noexcept : Base(other.handle_) { other.handle_ = {}; }
+  /// Evaluates an expression or copies a view, converting the elements.
+  template <class X>
+    requires(detail::array_operand<X>)
+  Array(X&& x) {
+    detail::assign<true, Base::dtype>(this->handle_,
+                                      detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>));
+  }
+
+  Array& operator=(Array&& other) noexcept {
+    std::swap(this->handle_, other.handle_);
+    return *this;
+  }
+  Array& operator=(const Array& other) {
+    const detail::Layout *mine = this->handle_.layout, *theirs = other.handle_.layout;
+    const bool same_device =
+        mine && theirs && mine->device_kind == theirs->device_kind && mine->device_index == theirs->device_index;
+    if (!same_device || !(this->shape() == other.shape())) return *this = Array(other);
+    detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(other, false));
+    return *this;
+  }
+  /// Computes into this array; another shape reallocates it. A number fills it.
+  template <detail::assignable X>
+  Array& operator=(X&& x) {
+    const auto& value = detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>);
+    if constexpr (detail::role_of<X> == detail::Role::array) {
+      detail::assign<true, Base::dtype>(this->handle_, value);
+    } else {
+      fill(value);
+    }
+    return *this;
+  }
+
+  T* data() { return static_cast<T*>(this->handle_.data); }
+  const T* data() const { return static_cast<const T*>(this->handle_.data); }
+
+  // Views of a mutable array write to it; those of a const one (ViewOperations) only read.
+  using Views::operator();
+  using Views::broadcast_to;
+  using Views::flip;
+  using Views::reshape;
+  using Views::squeeze;
+  using Views::t;
+  using Views::transpose;
+  using Views::unsqueeze;
+  View<T> transpose(const Shape& axes, detail::Where w = detail::Where::current()) { return all().transpose(axes, w); }
+  View<T> t(detail::Where w = detail::Where::current()) { return all().t(w); }
+  View<T> reshape(const Shape& shape, detail::Where w = detail::Where::current()) { return all().reshape(shape, w); }
+  View<T> broadcast_to(const Shape& shape, detail::Where w = detail::Where::current()) {
+    return all().broadcast_to(shape, w);
+  }
+  View<T> squeeze(detail::Where w = detail::Where::current()) { return all().squeeze(w); }
+  View<T> squeeze(int axis, detail::Where w = detail::Where::current()) { return all().squeeze(axis, w); }
+  View<T> unsqueeze(int axis, detail::Where w = detail::Where::current()) { return all().unsqueeze(axis, w); }
+  View<T> flip(detail::Where w = detail::Where::current()) { return all().flip(w); }
+  View<T> flip(int axis, detail::Where w = detail::Where::current()) { return all().flip(axis, w); }
+  template <class... Items>
+    requires(sizeof...(Items) > 0 && (std::is_convertible_v<Items, detail::SliceItem> && ...))
+  View<T> operator()(const Items&... items) {
+    return all()(detail::SliceItem(items)...);
+  }
+
+  // For the library's templates.
+  explicit Array(const detail::Handle& owned) : Base(owned) {}
+  View<const T> viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
+    return View<const T>(this->view_handle(kind, numbers, count, w));
+  }
+  template <class S>
+  void update(const Expression<S>& value) {
+    detail::assign<false, Base::dtype>(this->handle_, value);
+  }
+  detail::Target target() { return {&this->handle_, Base::dtype, true}; }
+
+ private:
+  View<T> all() { return View<T>(*this); }
+  template <class S>
+  void fill(const Expression<S>& value) {
+    if (this->handle_.layout) {
+      detail::assign<false, Base::dtype>(this->handle_, value);
+    } else {
+      detail::assign<true, Base::dtype>(this->handle_, value);
+    }
+  }
+};
+
+namespace detail {
+
+template <class Self, class T>
+Array<std::remove_const_t<T>> ArrayBase<Self, T>::clone() const {
+  return Array<value_type>(handle_.layout ? detail::clone(handle_) : Handle{});
+}
+template <class Self, class T>
+Array<std::remove_const_t<T>> ArrayBase<Self, T>::to(Device device) const {
+  return Array<value_type>(handle_.layout ? to_device(handle_, device.kind_number(), device.index()) : Handle{});
+}
+template <class Self, class T>
+template <class U>
+Array<U> ArrayBase<Self, T>::astype(Where w) const {
+  return Array<U>(cast<U>(static_cast<const Self&>(*this), w));
+}
+
+}  // namespace detail
+}  // namespace kiln

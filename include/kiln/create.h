@@ -1,0 +1,138 @@
+// kiln/create.h -- making arrays: filled, counted, copied from the host, borrowed.
+#pragma once
+
+#include <kiln/eval.h>
+
+namespace kiln {
+
+/// Every element `value`.
+template <class T>
+Array<T> full(const Shape& shape, T value) {
+  Array<T> a(shape);
+  a = value;
+  return a;
+}
+template <class T>
+Array<T> zeros(const Shape& shape) {
+  return full<T>(shape, T(0));
+}
+template <class T>
+Array<T> ones(const Shape& shape) {
+  return full<T>(shape, T(1));
+}
+
+namespace detail {
+
+/// C-order numbers 0, 1, 2, ... of the elements of `shape`.
+inline Expression<Iota> counter(const Shape& shape) {
+  return leaf<Iota>(slot_of(counter_operand(shape.data(), shape.rank())));
+}
+
+template <class T>
+using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+
+}  // namespace detail
+
+/// start, start + step, ... up to but without stop.
+template <class T>
+Array<T> arange(std::type_identity_t<T> start, std::type_identity_t<T> stop, std::type_identity_t<T> step = T(1),
+                detail::Where w = detail::Where::current()) {
+  using Wide = detail::Wide<T>;
+  const std::int64_t n =
+      detail::arange_count(static_cast<Wide>(start), static_cast<Wide>(stop), static_cast<Wide>(step), w);
+  const auto i = detail::counter({n});
+  if constexpr (std::is_integral_v<T>) {
+    return Array<T>(cast<T>(i) * scalar<T>(step) + scalar<T>(start));
+  } else {
+    return Array<T>(cast<double>(i) * static_cast<double>(step) + static_cast<double>(start));
+  }
+}
+template <class T>
+Array<T> arange(std::type_identity_t<T> stop, detail::Where w = detail::Where::current()) {
+  return arange<T>(T(0), stop, T(1), w);
+}
+
+/// n numbers from start to stop, both included.
+template <class T>
+Array<T> linspace(T start, T stop, std::int64_t n) {
+  static_assert(is_floating(dtype_of<T>), "kiln: linspace gives floating elements; write linspace(0.f, 1.f, n)");
+  const double first = static_cast<double>(start), last = static_cast<double>(stop);
+  const double step = n > 1 ? (last - first) / static_cast<double>(n - 1) : 0.0;
+  const auto i = detail::counter({n});
+  const bool exact_end = n > 1;
+  return Array<T>(where(i == (exact_end ? n - 1 : n), last, cast<double>(i) * step + first));
+}
+
+/// Ones on the main diagonal of an n by n array.
+template <class T>
+Array<T> eye(std::int64_t n) {
+  return Array<T>(cast<T>(detail::counter({n, n}) % (n + 1) == 0));
+}
+
+namespace detail {
+
+template <class T>
+Array<T> copy_in(const T* values, std::int64_t count, const Shape& shape, Where w) {
+  check_count(count, shape.data(), shape.rank(), w);
+  return Array<T>(detail::from_host(dtype_of<T>, values, shape.data(), shape.rank()));
+}
+
+template <class C>
+concept contiguous_range = std::is_class_v<C> && requires(const C& c) {
+  c.data();
+  c.size();
+} && role_of<C> == Role::none;
+
+}  // namespace detail
+
+/// Copies host memory in C order to the current device; the memory may be freed at once. Takes std::vector, std::span,
+/// std::array and their like.
+template <detail::contiguous_range C>
+auto from_host(const C& values, const Shape& shape, detail::Where w = detail::Where::current()) {
+  using T = std::remove_cvref_t<decltype(*values.data())>;
+  return detail::copy_in<T>(values.data(), static_cast<std::int64_t>(values.size()), shape, w);
+}
+template <detail::contiguous_range C>
+auto from_host(const C& values, detail::Where w = detail::Where::current()) {
+  return from_host(values, {values.size()}, w);
+}
+template <class T>
+Array<T> from_host(std::initializer_list<T> values, const Shape& shape, detail::Where w = detail::Where::current()) {
+  return detail::copy_in<T>(values.begin(), static_cast<std::int64_t>(values.size()), shape, w);
+}
+template <class T>
+Array<T> from_host(std::initializer_list<T> values, detail::Where w = detail::Where::current()) {
+  return from_host(values, {values.size()}, w);
+}
+template <class T>
+Array<T> from_host(const T* values, const Shape& shape) {
+  return Array<T>(detail::from_host(dtype_of<T>, values, shape.data(), shape.rank()));
+}
+inline Array<bool> from_host(const std::vector<bool>& values, const Shape& shape,
+                             detail::Where w = detail::Where::current()) {
+  const std::vector<unsigned char> bytes(values.begin(), values.end());
+  detail::check_count(static_cast<std::int64_t>(bytes.size()), shape.data(), shape.rank(), w);
+  return Array<bool>(detail::from_host(DType::b1, bytes.data(), shape.data(), shape.rank()));
+}
+inline Array<bool> from_host(const std::vector<bool>& values, detail::Where w = detail::Where::current()) {
+  return from_host(values, {values.size()}, w);
+}
+
+/// Refers to the caller's memory on `device`, which must outlive the view. Strides are in elements and may be 0 or
+/// negative.
+template <class T>
+View<T> view(T* data, const Shape& shape, const Shape& strides, Device device = Device::current()) {
+  using U = std::remove_const_t<T>;
+  if (strides.rank() != shape.rank()) detail::stride_mismatch(shape.rank(), strides.rank());
+  return View<T>(detail::borrow(dtype_of<U>, const_cast<U*>(data), shape.data(), shape.rank(), strides.data(),
+                                device.kind_number(), device.index()));
+}
+/// The same in C order.
+template <class T>
+View<T> view(T* data, const Shape& shape, Device device = Device::current()) {
+  using U = std::remove_const_t<T>;
+  return View<T>(detail::borrow(dtype_of<U>, const_cast<U*>(data), shape.data(), shape.rank(), nullptr,
+                                device.kind_number(), device.index()));
+}
+
+}  // namespace kiln

@@ -1,0 +1,181 @@
+// kiln/detail/element.h -- C++ element types of DTypes, C++ numbers as scalar arguments, roles of operands.
+#pragma once
+
+#include <kiln/detail/rules.h>
+#include <kiln/detail/structure.h>
+
+// std::complex is named, never completed, here: <complex> is the user's include.
+#if defined(__GLIBCXX__)
+namespace std _GLIBCXX_VISIBILITY(default) {
+_GLIBCXX_BEGIN_NAMESPACE_VERSION
+template <typename T>
+class complex;
+_GLIBCXX_END_NAMESPACE_VERSION
+}  // namespace std _GLIBCXX_VISIBILITY(default)
+#elif defined(_LIBCPP_VERSION)
+_LIBCPP_BEGIN_NAMESPACE_STD
+template <class T>
+class _LIBCPP_TEMPLATE_VIS complex;
+_LIBCPP_END_NAMESPACE_STD
+#else
+#include <complex>
+#endif
+
+namespace kiln {
+
+template <class T>
+class Array;
+template <class T>
+class View;
+template <class S>
+class Expression;
+template <class T>
+class Sym;
+template <class C>
+class WeakSym;
+template <class C>
+struct Const;
+
+namespace detail {
+
+template <DType T>
+struct ElementOf;
+#define KILN_ELEMENT(dtype, ...)   \
+  template <>                      \
+  struct ElementOf<DType::dtype> { \
+    using type = __VA_ARGS__;      \
+  };
+KILN_ELEMENT(b1, bool)
+KILN_ELEMENT(i8, std::int8_t)
+KILN_ELEMENT(i16, std::int16_t)
+KILN_ELEMENT(i32, std::int32_t)
+KILN_ELEMENT(i64, std::int64_t)
+KILN_ELEMENT(u8, std::uint8_t)
+KILN_ELEMENT(u16, std::uint16_t)
+KILN_ELEMENT(u32, std::uint32_t)
+KILN_ELEMENT(u64, std::uint64_t)
+KILN_ELEMENT(f16, half)
+KILN_ELEMENT(bf16, bfloat16)
+KILN_ELEMENT(f32, float)
+KILN_ELEMENT(f64, double)
+KILN_ELEMENT(c64, std::complex<float>)
+KILN_ELEMENT(c128, std::complex<double>)
+#undef KILN_ELEMENT
+
+/// What an operand is: an array or expression, a traced value, a number baked into the kernel, or a C++ number.
+enum class Role : std::uint8_t { none, array, traced, baked, number };
+
+template <class X>
+concept number = std::is_arithmetic_v<X> || std::is_same_v<X, half> || std::is_same_v<X, bfloat16> || complex_like<X>;
+
+/// long double is used as double.
+template <class C>
+using NumberOf = std::conditional_t<std::is_same_v<C, long double>, double, C>;
+
+template <class X>
+constexpr DType number_type() {
+  if constexpr (number<X>) {
+    return dtype_of<NumberOf<X>>;
+  } else {
+    return DType::f32;
+  }
+}
+
+/// What the templates need to know of an operand of type X: its role, type and contribution to a structure.
+template <class X>
+struct Operand {
+  static constexpr Role role = number<X> ? Role::number : Role::none;
+  static constexpr OperandType type{number_type<X>(), true};
+  template <DType T>
+  using Structure = Parameter<T, type.type>;
+};
+template <class C>
+struct Operand<Const<C>> {
+  static constexpr Role role = Role::baked;
+  static constexpr OperandType type{dtype_of<C>, true};
+  template <DType T>
+  using Structure = Literal<T, type.type>;
+};
+template <class S>
+struct Operand<Expression<S>> {
+  static constexpr Role role = Role::array;
+  static constexpr OperandType type{S::type, false};
+  template <DType>
+  using Structure = S;
+};
+template <class T>
+struct Operand<Array<T>> {
+  static constexpr Role role = Role::array;
+  static constexpr OperandType type{dtype_of<T>, false};
+  template <DType>
+  using Structure = Input<type.type>;
+};
+template <class T>
+struct Operand<View<T>> : Operand<Array<std::remove_const_t<T>>> {};
+template <class T>
+struct Operand<Sym<T>> {
+  static constexpr Role role = Role::traced;
+  static constexpr OperandType type{dtype_of<T>, false};
+};
+template <class C>
+struct Operand<WeakSym<C>> {
+  static constexpr Role role = Role::traced;
+  static constexpr OperandType type{dtype_of<C>, true};
+};
+
+template <class X>
+inline constexpr Role role_of = Operand<std::remove_cvref_t<X>>::role;
+
+/// True when an operand makes the call an operation on arrays or traced values.
+template <class... X>
+concept any_operand = ((role_of<X> == Role::array || role_of<X> == Role::traced) || ...);
+template <class X>
+concept array_operand = role_of<X> == Role::array;
+
+template <class C>
+ScalarArgument scalar_argument(const C& value) {
+  ScalarArgument s;
+  const NumberOf<C> v = static_cast<NumberOf<C>>(value);
+  s.type = dtype_of<NumberOf<C>>;
+  __builtin_memcpy(s.bytes, &v, sizeof v);
+  return s;
+}
+
+/// True for arguments of forwarding references whose references may be taken over.
+template <class X>
+inline constexpr bool is_movable = !std::is_reference_v<X> && !std::is_const_v<X>;
+
+/// The array operand of an operator. The implicit conversion notes the line where the operator was written, and whether
+/// the operand is a temporary whose references may be taken over.
+template <class Self>
+struct Located {
+  const Self& value;
+  bool movable;
+  Where where;
+  Located(const Self& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
+      : value(v), movable(false), where{f, l} {}
+  Located(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
+      : value(v), movable(true), where{f, l} {}
+};
+
+}  // namespace detail
+
+/// A number that is part of the kernel: made by kl::lit, or declared as a parameter of a traced lambda.
+template <class C>
+struct Const {
+  static_assert(detail::number<C>, "kiln: kl::Const and kl::lit take a C++ number");
+  static constexpr DType dtype = dtype_of<C>;
+  C value;
+  constexpr Const(C v) : value(v) {}
+  template <class D>
+  constexpr Const(const Const<D>& other) : value(static_cast<C>(other.value)) {}
+  constexpr operator C() const { return value; }
+};
+
+/// Bakes a constant into the kernel: part of its key, so each value is compiled once. Weak, as any number.
+template <class C>
+constexpr Const<C> lit(C value) {
+  return {value};
+}
+
+}  // namespace kiln

@@ -1,0 +1,279 @@
+// kiln/detail/jit_arguments.h -- the arguments and results of compiled functions: what the lambda sees of them.
+#pragma once
+
+#include <kiln/eval.h>
+#include <kiln/options.h>
+
+namespace kiln {
+
+template <class T, int Rank>
+struct Sig;
+
+namespace detail {
+
+/// Up to 16 architecture names.
+class Archs {
+ public:
+  Archs(std::initializer_list<const char*> names) {
+    for (const char* n : names) {
+      if (count_ < 16) names_[count_++] = n;
+    }
+  }
+  const char* const* begin() const { return names_; }
+  const char* const* end() const { return names_ + count_; }
+
+ private:
+  const char* names_[16] = {};
+  unsigned count_ = 0;
+};
+
+// ------------------------------------------------------------------ what the lambda receives
+/// A number offered to a kl::Const<T> parameter; converts to nothing else.
+template <class A>
+struct ConstArgument {
+  A value;
+  template <class T>
+  operator Const<T>() const {
+    return Const<T>(static_cast<T>(value));
+  }
+};
+
+template <class A, bool IsConst>
+auto traced_argument(Recorder& recorder, const TracedArgument& traced, const void* value) {
+  if constexpr (role_of<A> == Role::baked) {
+    return *static_cast<const A*>(value);
+  } else if constexpr (role_of<A> == Role::number) {
+    if constexpr (IsConst) {
+      return ConstArgument<A>{*static_cast<const A*>(value)};
+    } else {
+      return WeakSym<NumberOf<A>>::argument(recorder, traced.slot);
+    }
+  } else {
+    return Sym<typename A::value_type>(recorder, traced.node);
+  }
+}
+template <class A, bool IsConst>
+using ReceivedAs = decltype(traced_argument<A, IsConst>(std::declval<Recorder&>(), TracedArgument{}, nullptr));
+
+template <class F, unsigned Mask, class Indices, class... A>
+inline constexpr bool accepts = false;
+template <class F, unsigned Mask, std::size_t... I, class... A>
+inline constexpr bool accepts<F, Mask, std::index_sequence<I...>, A...> =
+    std::is_invocable_v<const F&, ReceivedAs<A, ((Mask >> I) & 1) != 0>...>;
+
+/// The arguments (as bits) that the lambda declares as kl::Const, or -1 when it cannot be called. Masks are tried in
+/// increasing order, so an `auto` parameter never receives a constant.
+template <class F, unsigned Mask, class... A>
+constexpr int const_mask() {
+  constexpr unsigned numbers = [] {
+    unsigned bits = 0, i = 0;
+    ((bits |= role_of<A> == Role::number ? 1u << i : 0u, ++i), ...);
+    return bits;
+  }();
+  if constexpr (accepts<F, Mask, std::index_sequence_for<A...>, A...>) {
+    return static_cast<int>(Mask);
+  } else if constexpr (Mask == numbers) {
+    return -1;
+  } else {
+    return const_mask<F, ((Mask | ~numbers) + 1) & numbers, A...>();  // the next subset of `numbers`
+  }
+}
+
+/// An argument of a compiled function that is called inside another one: numbers become constants there.
+template <class A>
+auto inlined(const A& a) {
+  static_assert(role_of<A> == Role::traced || role_of<A> == Role::number || role_of<A> == Role::baked,
+                "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
+  if constexpr (role_of<A> == Role::number) {
+    return Const<NumberOf<A>>(a);
+  } else {
+    return a;
+  }
+}
+
+// ------------------------------------------------------------------ what the library receives
+template <Instruction::Kind K, DType Source>
+inline constexpr Instruction number_code[1] = {{.kind = K, .type = Source, .source = Source}};
+
+/// Argument `A` as flat data; keeps the slot of a number.
+template <class A, bool IsConst>
+class ArgumentData {
+ public:
+  explicit ArgumentData(const A& a) : value_(a) {
+    if constexpr (Operand<A>::role != Role::array) put(&number_, const_cast<A&>(a), false);
+  }
+  Parts parts() const {
+    if constexpr (requires { value_.parts(); }) {
+      return value_.parts();
+    } else if constexpr (requires { value_.handle(); }) {
+      // A Handle is a slot, bit for bit.
+      return {code_of<Input<A::dtype>>.items, reinterpret_cast<const Slot*>(&value_.handle()), 1};
+    } else {
+      constexpr bool baked = IsConst || Operand<A>::role == Role::baked;
+      return {number_code < baked ? Instruction::constant : Instruction::argument, Operand<A>::type.type >, &number_,
+              1};
+    }
+  }
+  const void* value() const { return &value_; }
+
+ private:
+  const A& value_;
+  Slot number_;
+};
+
+/// A stand-in argument of the given signature, for f.compile<...>.
+template <class S>
+struct SignatureArgument {
+  static_assert(number<S>, "kiln: f.compile takes kl::Sig<T, rank> for arrays and the C++ type of numbers");
+  static S make() { return S{}; }
+};
+template <class T, int Rank>
+struct SignatureArgument<Sig<T, Rank>> {
+  static_assert(Rank >= 0 && Rank <= max_rank, "kiln: arrays have 0 to 8 axes");
+  static View<const T> make() {
+    std::int64_t shape[max_rank] = {4, 4, 4, 4, 4, 4, 4, 4};
+    if constexpr (Rank > 0) shape[Rank - 1] = 1024;
+    return View<const T>(Handle{nullptr, nullptr, intern(dtype_of<T>, 1, 0, shape, Rank, nullptr)});
+  }
+};
+
+// ------------------------------------------------------------------ results
+template <class R>
+struct Outputs {
+  static_assert(!std::is_void_v<R>, "kiln: the lambda of kl::jit returns nothing; return the value to store");
+  static_assert(std::is_void_v<R> || no_dtype<R>::value,
+                "kiln: the lambda of kl::jit must return a traced value or a std::tuple of traced values");
+};
+template <class S>
+  requires(role_of<S> == Role::traced)
+struct Outputs<S> {
+  using Arrays = Array<typename S::value_type>;
+  template <class... X>
+  static constexpr bool convertible() {
+    require_count<sizeof...(X), 1>();
+    (require_convertible<S::dtype, X::dtype>(), ...);
+    return true;
+  }
+  template <std::size_t N, std::size_t M>
+  static constexpr void require_count() {
+    static_assert(N == M, "kiln: f.into(...) needs one destination per value that the lambda returns");
+  }
+  static constexpr unsigned count = 1;
+  static void store(const S& s, NodeId* nodes) { nodes[0] = s.node_as(S::dtype, Where{}); }
+  static void targets(Arrays& a, Target* to) { to[0] = a.target(); }
+};
+template <template <class...> class Tuple, class... S>
+  requires(sizeof...(S) > 0 && ((role_of<S> == Role::traced) && ...))
+struct Outputs<Tuple<S...>> {
+  using Arrays = Tuple<Array<typename S::value_type>...>;
+  template <class... X>
+  static constexpr bool convertible() {
+    static_assert(sizeof...(X) == sizeof...(S),
+                  "kiln: f.into(...) needs one destination per value that the lambda returns");
+    (require_convertible<S::dtype, X::dtype>(), ...);
+    return true;
+  }
+  static constexpr unsigned count = sizeof...(S);
+  static void store(const Tuple<S...>& values, NodeId* nodes) { store(values, nodes, std::index_sequence_for<S...>{}); }
+  static void targets(Arrays& arrays, Target* to) { targets(arrays, to, std::index_sequence_for<S...>{}); }
+
+ private:
+  template <std::size_t... I>
+  static void store(const Tuple<S...>& values, NodeId* nodes, std::index_sequence<I...>) {
+    ((nodes[I] = get<I>(values).node_as(S::dtype, Where{})), ...);
+  }
+  template <std::size_t... I>
+  static void targets(Arrays& arrays, Target* to, std::index_sequence<I...>) {
+    ((to[I] = get<I>(arrays).target()), ...);
+  }
+};
+
+// ------------------------------------------------------------------ calls
+/// Its address tells apart the argument types that share the site of a jit object.
+template <class F, class... A>
+inline constexpr char function_signature = 0;
+
+template <class F, class Indices, class... A>
+struct Tracer;
+
+/// Calls of F with arguments of types A.
+template <class F, std::size_t... I, class... A>
+struct Tracer<F, std::index_sequence<I...>, A...> {
+  static_assert(((role_of<A> != Role::none) && ...),
+                "kiln: an argument is not an array, an expression or a C++ number");
+  static constexpr int mask = const_mask<F, 0, A...>();
+  static_assert(mask >= 0,
+                "kiln: the lambda of kl::jit does not take these arguments; declare each parameter auto (arrays and "
+                "run-time numbers) or kl::Const<T> (a number compiled into the kernel)");
+
+  struct Environment {
+    const F* function;
+    const void* values[sizeof...(A) + 1];
+  };
+  static auto invoke(const Environment& e, Recorder& recorder, const TracedArgument* traced) {
+    if constexpr (mask >= 0) {
+      return (*e.function)(traced_argument < A, ((mask >> I) & 1) != 0 > (recorder, traced[I], e.values[I])...);
+    }
+  }
+  using Result = decltype(invoke(std::declval<const Environment&>(), std::declval<Recorder&>(), nullptr));
+  using Output = Outputs<Result>;
+  using Arrays = typename Output::Arrays;
+
+  static void trace(Recorder& recorder, const void* environment, const TracedArgument* traced, NodeId* nodes) {
+    Output::store(invoke(*static_cast<const Environment*>(environment), recorder, traced), nodes);
+  }
+
+  template <class J, class Run>
+  static auto prepare(const J& f, Target* targets, Run run, const A&... arguments) {
+    return with(f, targets, run, ArgumentData < A, ((mask >> I) & 1) != 0 > (arguments)...);
+  }
+  template <class J, class Run, class... D>
+  static auto with(const J& f, Target* targets, Run run, const D&... data) {
+    const Parts parts[] = {data.parts()..., Parts{}};
+    const Environment environment{&f.function(), {data.value()..., nullptr}};
+    Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
+    e.trace = &trace;
+    e.environment = &environment;
+    e.signature = &function_signature<F, A...>;
+    e.name = f.name();
+    e.options = f.code_options();
+    return run(f.template site<A...>(), e);
+  }
+
+  template <class J>
+  static Arrays call(const J& f, const Launch* launch, const A&... arguments) {
+    Arrays results;
+    Target targets[Output::count];
+    Output::targets(results, targets);
+    execute(f, launch, targets, arguments...);
+    return results;
+  }
+  template <class... X, class J>
+  static void call_into(const J& f, const Launch* launch, Target* targets, const A&... arguments) {
+    static_assert(Output::template convertible<X...>());
+    execute(f, launch, targets, arguments...);
+  }
+  template <class J>
+  static void execute(const J& f, const Launch* launch, Target* targets, const A&... arguments) {
+    prepare(
+        f, targets,
+        [launch](Site& site, Evaluation& e) {
+          LaunchControl control;
+          if (launch) control = launch_control(*launch);
+          e.launch = launch ? &control : nullptr;
+          evaluate(site, e);
+        },
+        arguments...);
+  }
+  template <class J>
+  static kiln::Inspection inspect(const J& f, Arrays& results, const char* arch, const A&... arguments) {
+    Target targets[Output::count];
+    Output::targets(results, targets);
+    return prepare(
+        f, targets, [arch](Site& site, Evaluation& e) { return kiln::Inspection(detail::inspect(site, e, arch)); },
+        arguments...);
+  }
+};
+
+}  // namespace detail
+}  // namespace kiln

@@ -1,0 +1,114 @@
+// kiln/detail/program.h -- inline expressions as flat data: a constant postfix program and one slot per instruction.
+//
+// An expression's type fixes its program; the object holds only slots. Everything that works on them is in the library.
+#pragma once
+
+#include <kiln/detail/bridge.h>
+
+namespace kiln::detail {
+
+/// One step of a postfix program; slot i belongs to instruction i.
+struct Instruction {
+  enum Kind : std::uint8_t {
+    input,      ///< slot: the array's Handle
+    iota,       ///< slot: the Handle of an index operand (see record_iota)
+    parameter,  ///< slot: a number of type `source`, converted to `type` at each call
+    literal,    ///< slot: a number of type `source`, part of the kernel and of its key
+    fragment,   ///< slot: a shared subexpression
+    operation,  ///< slot: where it was written, as for the following
+    cast,
+    uniform,
+    normal,
+    argument,  ///< a number given to a traced function: recorded where it is used
+    constant   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+  };
+  Kind kind = input;
+  DType type = DType::f32;
+  DType source = DType::f32;
+  std::uint8_t arity = 0;
+  Op op = Op::add;
+};
+
+/// What an instruction works on, 24 bytes: a Handle, the bytes of a number, or a source line. `owner` is a Storage, or
+/// a Fragment with the lowest bit set, of which the slot holds a reference; null for numbers and lines.
+struct Slot {
+  void* owner;
+  std::uint64_t words[2];
+};
+static_assert(sizeof(Slot) == sizeof(Handle));
+
+/// Copies slots and retains what they refer to.
+KILN_API void copy_slots(Slot* to, const Slot* from, unsigned count) noexcept;
+KILN_API void release_slots(Slot* slots, unsigned count) noexcept;
+
+/// An expression, array or number as the library sees it. Nothing is owned.
+struct Parts {
+  const Instruction* code = nullptr;
+  const Slot* slots = nullptr;
+  unsigned size = 0;
+};
+
+/// The site of an inline expression with one destination type, and its program.
+struct InlineSite {
+  const Instruction* code;
+  unsigned size;
+  DType type;
+  bool resizable;
+  Site site{};
+};
+/// Evaluates into `target`.
+KILN_API void evaluate(InlineSite& site, Handle& target, const Slot* slots);
+
+/// An argument of a traced function: its node, or (numbers) the slot of the scalar.
+struct TracedArgument {
+  NodeId node = 0;
+  unsigned slot = 0;
+};
+/// Runs the user's lambda on traced arguments; writes one node per output.
+using FunctionTrace = void (*)(Recorder&, const void* environment, const TracedArgument* arguments, NodeId* outputs);
+
+/// One evaluation. Without `trace` the parts are the outputs, else they are the arguments of the traced function.
+struct Evaluation {
+  const Parts* parts = nullptr;
+  unsigned part_count = 0;
+  unsigned target_count = 0;
+  Target* targets = nullptr;
+  FunctionTrace trace = nullptr;
+  const void* environment = nullptr;
+  const void* signature = nullptr;  ///< tells apart the argument types that share a site; part of the key
+  const char* name = nullptr;
+  const LaunchControl* launch = nullptr;
+  CodeOptions options = {};
+};
+
+KILN_API void evaluate(Site& site, const Evaluation& evaluation);
+KILN_API Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch);
+
+/// The expression's shape; returns the rank.
+KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
+/// Broadcasts every operand to the expression's shape, then applies the view to each. `slots`, the array that `parts`
+/// points to, is changed in place; unchanged when it throws.
+KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count,
+                      Where where);
+/// The index operand of kl::index(e, axis).
+KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
+/// The operand whose value is the C-order number of each element of `shape`.
+KILN_API Handle counter_operand(const std::int64_t* shape, int rank);
+/// A shared copy of the expression, as the slot that refers to it. Operands are retained.
+KILN_API Slot make_fragment(const Parts& parts);
+
+/// ShapeError unless `count` values fill `shape` exactly.
+KILN_API void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where where);
+/// Number of elements of arange(start, stop, step); ShapeError for a step of 0 or more elements than 2^63.
+KILN_API std::int64_t arange_count(double start, double stop, double step, Where where);
+KILN_API std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t step, Where where);
+[[noreturn]] KILN_API void stride_mismatch(int rank, int strides);
+/// ShapeError unless the layout has one element.
+KILN_API void check_single(const Layout* layout, Where where);
+
+/// Records a number written in a traced function as a literal of `type`; TypeError when an integer does not fit.
+KILN_API NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where);
+/// Throws TypeError: integer powers need exponents >= 0 when the exponent is a number.
+KILN_API void check_exponent(const ScalarArgument& exponent, Where where);
+
+}  // namespace kiln::detail

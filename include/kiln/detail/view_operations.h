@@ -1,0 +1,41 @@
+// kiln/detail/view_operations.h -- transposing, reshaping and slicing, shared by expressions and traced values.
+#pragma once
+
+#include <kiln/shape.h>
+
+namespace kiln::detail {
+
+/// `Self` provides `auto viewed(ViewKind, const std::int64_t* numbers, unsigned count, Where) const`.
+template <class Self>
+struct ViewOperations {
+  auto transpose(const Shape& axes, Where w = Where::current()) const { return view(ViewKind::transpose, axes, w); }
+  auto t(Where w = Where::current()) const { return view(ViewKind::transpose, {}, w); }
+  auto reshape(const Shape& shape, Where w = Where::current()) const { return view(ViewKind::reshape, shape, w); }
+  auto broadcast_to(const Shape& shape, Where w = Where::current()) const {
+    return view(ViewKind::broadcast_to, shape, w);
+  }
+  auto squeeze(Where w = Where::current()) const { return view(ViewKind::squeeze, {}, w); }
+  auto squeeze(int axis, Where w = Where::current()) const { return view(ViewKind::squeeze, {axis}, w); }
+  auto unsqueeze(int axis, Where w = Where::current()) const { return view(ViewKind::unsqueeze, {axis}, w); }
+  auto flip(Where w = Where::current()) const { return view(ViewKind::flip, {}, w); }
+  auto flip(int axis, Where w = Where::current()) const { return view(ViewKind::flip, {axis}, w); }
+
+  /// NumPy's basic slicing: an index, kl::range or kl::all per axis; missing ones mean all.
+  template <class... Items>
+    requires(sizeof...(Items) > 0 && (std::is_convertible_v<Items, SliceItem> && ...))
+  auto operator()(const Items&... items) const {
+    return slice_of(SliceItem(items)...);
+  }
+
+ private:
+  auto view(ViewKind kind, const Shape& numbers, Where w) const {
+    return static_cast<const Self&>(*this).viewed(kind, numbers.data(), static_cast<unsigned>(numbers.size()), w);
+  }
+  template <class... Items>
+  auto slice_of(const Items&... items) const {
+    const std::int64_t numbers[][4] = {{items.flags, items.start, items.stop, items.step}...};
+    return static_cast<const Self&>(*this).viewed(ViewKind::slice, numbers[0], 4 * sizeof...(Items), Where{});
+  }
+};
+
+}  // namespace kiln::detail

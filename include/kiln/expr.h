@@ -1,0 +1,226 @@
+// kiln/expr.h -- inline expressions: by-value objects that own their operands and evaluate when assigned.
+#pragma once
+
+#include <utility>
+
+#include <kiln/detail/operators.h>
+#include <kiln/detail/view_operations.h>
+
+namespace kiln {
+namespace detail {
+
+struct Compose {};  // chooses the composing constructor
+
+inline Slot place(Where w) { return {nullptr, {reinterpret_cast<std::uintptr_t>(w.file), w.line}}; }
+
+/// Appends an operand's slots; the references of temporaries are taken over.
+template <class X>
+inline Slot* put(Slot* to, X& x, bool movable) {
+  if constexpr (Operand<X>::role == Role::number) {
+    const NumberOf<X> value = static_cast<NumberOf<X>>(x);
+    *to = {};
+    __builtin_memcpy(to->words, &value, sizeof value);
+    return to + 1;
+  } else if constexpr (Operand<X>::role == Role::baked) {
+    return put(to, x.value, false);
+  } else {
+    return x.put_slots(to, movable);
+  }
+}
+inline Slot* put(Slot* to, Slot& slot, bool) {
+  *to = slot;
+  return to + 1;
+}
+
+}  // namespace detail
+
+/// An elementwise expression over arrays. It shares ownership of its arrays and copies its scalars, so it may be
+/// stored, moved and evaluated many times. `S` spells its operations; the object holds the operands only.
+template <class S>
+class Expression : public detail::Operators<Expression<S>>, public detail::ViewOperations<Expression<S>> {
+ public:
+  using Structure = S;
+  using value_type = typename detail::ElementOf<S::type>::type;
+  static constexpr DType dtype = S::type;
+
+  Expression(const Expression& other) noexcept : owns_(true) { detail::copy_slots(slots_, other.slots_, S::size); }
+  Expression(Expression&& other) noexcept : owns_(other.owns_) {
+    __builtin_memcpy(slots_, other.slots_, sizeof slots_);
+    other.owns_ = false;
+  }
+  Expression& operator=(Expression other) noexcept {
+    std::swap(slots_, other.slots_);
+    std::swap(owns_, other.owns_);
+    return *this;
+  }
+  ~Expression() {
+    if (owns_) detail::release_slots(slots_, S::size);
+  }
+
+  /// Rank and extents after broadcasting.
+  int ndim(detail::Where w = detail::Where::current()) const { return shape(w).rank(); }
+  Shape shape(detail::Where w = detail::Where::current()) const {
+    std::int64_t extents[detail::max_rank];
+    const int rank = detail::shape_of(parts(), extents, w);
+    return Shape(extents, rank);
+  }
+  /// Evaluates an expression of one element and waits for its value.
+  value_type item(detail::Where w = detail::Where::current()) const;
+  template <class T>
+  auto astype(detail::Where w = detail::Where::current()) const;
+
+  // For the library's templates.
+  explicit Expression(detail::Compose) noexcept : owns_(true) {}
+  detail::Slot* slots() { return slots_; }
+  detail::Parts parts() const { return {detail::code_of<S>.items, slots_, S::size}; }
+  detail::Slot* put_slots(detail::Slot* to, bool movable) noexcept {
+    if (movable) {
+      __builtin_memcpy(to, slots_, sizeof slots_);
+      owns_ = false;
+    } else {
+      detail::copy_slots(to, slots_, S::size);
+    }
+    return to + S::size;
+  }
+  Expression viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
+    Expression copy(*this);
+    detail::view_of(copy.parts(), copy.slots_, kind, numbers, count, w);
+    return copy;
+  }
+
+ private:
+  detail::Slot slots_[S::size];
+  bool owns_;
+};
+
+namespace detail {
+
+/// The types of operation O on operands X, with the checks.
+template <Op O, class... X>
+struct Typed {
+  static_assert(((Operand<X>::role != Role::none) && ...),
+                "kiln: an operand is not an array, an expression, a traced value or a C++ number");
+  static constexpr bool traced = ((Operand<X>::role == Role::traced) || ...);
+  static_assert(!traced || ((Operand<X>::role != Role::array) && ...),
+                "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
+  static constexpr OperandType types[] = {Operand<X>::type...};
+  static constexpr Resolution r = resolve(O, types, sizeof...(X));
+  static constexpr bool valid = require_well_typed<O, r.fault>();
+};
+
+template <Op O, class A, class B, class T = Typed<O, A, B>>
+using BinaryOf = Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
+                                  typename Operand<B>::template Structure<T::r.operands[1]>>>;
+
+/// A traced operation; defined in sym.h.
+template <Op O, class... X>
+auto record(Where where, const X&... operands);
+
+/// An integer power by a number needs an exponent >= 0: a result that is always 0 or 1 is a mistake.
+template <class A, class B>
+void check_power(Where where, const B& exponent) {
+  if constexpr (is_integer(Operand<A>::type.type) && is_integer(Operand<B>::type.type)) {
+    if constexpr (Operand<B>::role == Role::number) check_exponent(scalar_argument(exponent), where);
+    if constexpr (Operand<B>::role == Role::baked) check_exponent(scalar_argument(exponent.value), where);
+  }
+}
+
+template <Op O, class A>
+auto unary(Where where, const A& a, bool move_a) {
+  using T = Typed<O, A>;
+  if constexpr (!T::valid) {
+    return;
+  } else if constexpr (T::traced) {
+    return record<O>(where, a);
+  } else {
+    Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>> e(Compose{});
+    *put(e.slots(), const_cast<A&>(a), move_a) = place(where);
+    return e;
+  }
+}
+
+template <Op O, class A, class B>
+auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
+  using T = Typed<O, A, B>;
+  if constexpr (!T::valid) {
+    return;
+  } else {
+    if constexpr (O == Op::pow) check_power<A>(where, b);
+    if constexpr (T::traced) {
+      return record<O>(where, a, b);
+    } else {
+      BinaryOf<O, A, B> e(Compose{});
+      *put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
+      return e;
+    }
+  }
+}
+
+template <Op O, class A, class B, class C>
+auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, const C& c, bool move_c) {
+  using T = Typed<O, A, B, C>;
+  if constexpr (!T::valid) {
+    return;
+  } else if constexpr (T::traced) {
+    return record<O>(where, a, b, c);
+  } else {
+    Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
+                     typename Operand<B>::template Structure<T::r.operands[1]>,
+                     typename Operand<C>::template Structure<T::r.operands[2]>>>
+        e(Compose{});
+    Slot* const p = put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b);
+    *put(p, const_cast<C&>(c), move_c) = place(where);
+    return e;
+  }
+}
+
+/// An expression of one slot.
+template <class S>
+Expression<S> leaf(Slot slot) {
+  Expression<S> e(Compose{});
+  *e.slots() = slot;
+  return e;
+}
+inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
+
+/// The value of an array, view or expression as an expression of its own.
+template <class X>
+auto expression_of(const X& x, bool movable) {
+  Expression<typename Operand<X>::template Structure<Operand<X>::type.type>> e(Compose{});
+  put(e.slots(), const_cast<X&>(x), movable);
+  return e;
+}
+
+/// Refuses conversions that lose the imaginary part.
+template <DType From, DType To>
+constexpr void require_convertible() {
+  static_assert(!is_complex(From) || is_complex(To),
+                "kiln: a complex value does not convert to a real type; take kl::real, kl::imag or kl::abs of it");
+}
+
+template <DType To, class X>
+auto convert(Where where, const X& x, bool movable) {
+  require_convertible<Operand<X>::type.type, To>();
+  Expression<Convert<To, typename Operand<X>::template Structure<To>>> e(Compose{});
+  *put(e.slots(), const_cast<X&>(x), movable) = place(where);
+  return e;
+}
+
+}  // namespace detail
+
+/// A strongly typed run-time scalar: takes part in promotion like an array of type T with no axes.
+template <class T>
+Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> scalar(std::type_identity_t<T> value) {
+  Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> e(detail::Compose{});
+  detail::put(e.slots(), value, false);
+  return e;
+}
+
+/// Names a shared subexpression: it is computed once per element however often it is used, and the type stays small.
+template <detail::array_operand X>
+auto let(const X& x) {
+  const auto e = detail::expression_of(x, false);
+  return detail::leaf<detail::Shared<decltype(e)::dtype>>(detail::make_fragment(e.parts()));
+}
+
+}  // namespace kiln

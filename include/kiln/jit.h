@@ -1,0 +1,159 @@
+// kiln/jit.h -- kl::jit: a lambda over arrays and numbers, traced once per argument types and compiled to one kernel.
+#pragma once
+
+#include <kiln/detail/jit_arguments.h>
+#include <kiln/eval.h>
+#include <kiln/options.h>
+
+namespace kiln {
+
+/// An array argument of f.compile<...>: element type and rank.
+template <class T, int Rank>
+struct Sig {};
+
+/// What f.compile<...> compiles for: {.archs = {"sm_80", "sm_90"}}.
+struct CompileFor {
+  detail::Archs archs;
+};
+
+template <class F>
+class Jit;
+
+namespace detail {
+
+template <class F, class... A>
+inline constinit Site function_site{};
+
+/// A call in preparation: where results go and how it is launched.
+template <class F, class... X>
+class Into {
+ public:
+  Into(const Jit<F>& function, const Launch& launch, Tie<X...> targets)
+      : function_(function), launch_(launch), targets_(targets) {}
+  template <class... A>
+  void operator()(const A&... arguments) {
+    function_.template run_into<X...>(&launch_, targets_.targets, arguments...);
+  }
+
+ private:
+  const Jit<F>& function_;
+  Launch launch_;
+  Tie<X...> targets_;
+};
+
+template <class F>
+class Configured {
+ public:
+  Configured(const Jit<F>& function, const Launch& launch) : function_(function), launch_(launch) {}
+  template <class... A>
+  auto operator()(const A&... arguments) const {
+    return function_.run(&launch_, arguments...);
+  }
+  template <class... X>
+  Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
+    return {function_, launch_, kiln::tie(static_cast<X&&>(targets)...)};
+  }
+
+ private:
+  const Jit<F>& function_;
+  Launch launch_;
+};
+
+}  // namespace detail
+
+/// A compiled function. The lambda runs once per argument types and ranks of this object; its captures are constants of
+/// this object, taken when it is first called (capture by value: a captured reference is read then and never again).
+template <class F>
+class Jit {
+ public:
+  explicit Jit(F function, const Options& options = {}, const char* name = nullptr)
+      : function_(static_cast<F&&>(function)), options_(options), name_(name) {}
+  Jit(const Jit& other) : Jit(other.function_, other.options_, other.name_) {}
+  Jit(Jit&& other) noexcept
+      : function_(static_cast<F&&>(other.function_)), options_(other.options_), name_(other.name_), own_(other.own_) {
+    other.own_ = {};
+  }
+  Jit& operator=(const Jit&) = delete;
+  ~Jit() {
+    if (own_.table) detail::destroy(own_);
+  }
+
+  /// Allocates and returns the result: an Array, or a tuple of Arrays where the lambda returns one. With traced
+  /// arguments (inside another lambda) it records its body there.
+  template <class... A>
+  auto operator()(const A&... arguments) const {
+    return run(nullptr, arguments...);
+  }
+  /// f.into(y)(x): writes existing arrays or views.
+  template <class... X>
+  detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
+    return {*this, Launch{}, kiln::tie(static_cast<X&&>(targets)...)};
+  }
+  /// f[{.block = 256}](x): launch control.
+  detail::Configured<F> operator[](const Launch& launch) const { return {*this, launch}; }
+
+  /// Compiles without running and tells what was made of the function, for this device.
+  template <class... A>
+  Inspection inspect(const A&... arguments) const {
+    return inspect_for(nullptr, arguments...);
+  }
+  /// The same for an architecture that need not be present, e.g. "sm_90".
+  template <class... A>
+  Inspection inspect_for(const char* arch, const A&... arguments) const {
+    using T = detail::Tracer<F, std::index_sequence_for<A...>, A...>;
+    typename T::Arrays results;
+    return T::inspect(*this, results, arch, arguments...);
+  }
+  /// Compiles ahead of the first call, without a GPU: array arguments as kl::Sig<T, rank>, numbers by their type.
+  template <class... S>
+  void compile(const CompileFor& what) const {
+    for (const char* arch : what.archs) inspect_for(arch, detail::SignatureArgument<S>::make()...);
+  }
+
+  // For the library's templates.
+  template <class... A>
+  auto run(const Launch* launch, const A&... arguments) const {
+    if constexpr (((detail::role_of<A> == detail::Role::traced) || ...)) {
+      return function_(detail::inlined(arguments)...);
+    } else {
+      return detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, launch, arguments...);
+    }
+  }
+  template <class... X, class... A>
+  void run_into(const Launch* launch, detail::Target* targets, const A&... arguments) const {
+    detail::Tracer<F, std::index_sequence_for<A...>, A...>::template call_into<X...>(*this, launch, targets,
+                                                                                     arguments...);
+  }
+  const F& function() const { return function_; }
+  const char* name() const { return name_; }
+  detail::CodeOptions code_options() const { return {options_.contract, options_.fast_math, options_.lineinfo}; }
+  /// Closures without captures share one site per argument types; others keep theirs in the object.
+  template <class... A>
+  detail::Site& site() const {
+    const bool plain = options_.contract && !options_.fast_math && !options_.lineinfo && !name_;
+    if constexpr (std::is_empty_v<F>) {
+      if (plain) return detail::function_site<F, A...>;
+    }
+    return own_;
+  }
+
+ private:
+  [[no_unique_address]] F function_;
+  Options options_;
+  const char* name_;
+  mutable detail::Site own_;
+};
+
+/// Makes a compiled function of a lambda whose parameters are `auto` (arrays and run-time numbers) or kl::Const<T>
+/// (numbers that are part of the kernel).
+template <class F>
+Jit<F> jit(F function, const Options& options = {}) {
+  return Jit<F>(static_cast<F&&>(function), options);
+}
+/// The same with a name for messages and profiles: a string that outlives the function.
+template <class F>
+Jit<F> jit(const char* name, F function, const Options& options = {}) {
+  return Jit<F>(static_cast<F&&>(function), options, name);
+}
+
+}  // namespace kiln

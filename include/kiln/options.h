@@ -1,0 +1,65 @@
+// kiln/options.h -- options of generated code and the control of a launch.
+#pragma once
+
+#include <kiln/detail/bridge.h>
+
+namespace kiln {
+
+/// What generated code may do. Every field is part of the kernel's key.
+struct Options {
+  bool contract = true;    ///< a * b + c may be rounded once (FMA)
+  bool fast_math = false;  ///< approximate division and functions; NaN and infinity may be ignored
+  bool lineinfo = false;   ///< debug lines point into the user's file
+};
+
+namespace detail {
+
+/// A grid or block: one number, or up to three in braces.
+struct Extent3 {
+  unsigned x = 0, y = 0, z = 0;
+  constexpr Extent3() = default;
+  template <class I>
+    requires(std::is_integral_v<I>)
+  constexpr Extent3(I n) : x(static_cast<unsigned>(n)), y(1), z(1) {}
+  constexpr Extent3(unsigned x_, unsigned y_, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+/// A native stream given to a launch; made from kl::Stream.
+struct StreamArgument {
+  void* native = nullptr;
+  bool given = false;
+  constexpr StreamArgument() = default;
+  template <class S>
+    requires(requires(const S& s) { s.native_handle(); })
+  StreamArgument(const S& stream) : native(stream.native_handle()), given(true) {}
+};
+
+}  // namespace detail
+
+/// Launch control: f[{.block = 256}](x). What is left out is chosen by kiln; results do not depend on it.
+struct Launch {
+  detail::Extent3 grid = {};
+  detail::Extent3 block = {};
+  unsigned items = 0;         ///< elements per thread
+  unsigned shared_bytes = 0;  ///< dynamic shared memory
+  unsigned cluster = 0;       ///< blocks per cluster
+  bool cooperative = false;
+  detail::StreamArgument stream = {};
+  bool tune = true;
+};
+
+namespace detail {
+
+inline LaunchControl launch_control(const Launch& l) {
+  LaunchControl c;
+  c.grid[0] = l.grid.x, c.grid[1] = l.grid.y, c.grid[2] = l.grid.z;
+  c.block[0] = l.block.x, c.block[1] = l.block.y, c.block[2] = l.block.z;
+  c.items = l.items;
+  c.shared_bytes = l.shared_bytes;
+  c.stream = l.stream.native;
+  c.has_stream = l.stream.given;
+  return c;
+}
+
+}  // namespace detail
+}  // namespace kiln

@@ -1,0 +1,33 @@
+// kiln/random.h -- counter-based random arrays (Philox): the same numbers on every device.
+#pragma once
+
+#include <kiln/create.h>
+
+namespace kiln::random {
+namespace detail_random {
+
+template <class T, bool Normal>
+Array<T> make(const Shape& shape, std::uint64_t seed, detail::Where w) {
+  static_assert(is_floating(dtype_of<T>), "kiln: random numbers are floating; cast the result for integers");
+  using S = detail::Random<dtype_of<T>, Normal>;
+  Expression<S> e(detail::Compose{});
+  e.slots()[0] = detail::slot_of(detail::counter_operand(shape.data(), shape.rank()));
+  detail::put(e.slots() + 1, seed, false);
+  e.slots()[2] = detail::place(w);
+  return Array<T>(e);
+}
+
+}  // namespace detail_random
+
+/// Uniform in [0, 1). Element i of the array depends on the seed and i alone.
+template <class T = float>
+Array<T> uniform(const Shape& shape, std::uint64_t seed, detail::Where w = detail::Where::current()) {
+  return detail_random::make<T, false>(shape, seed, w);
+}
+/// Mean 0, variance 1.
+template <class T = float>
+Array<T> normal(const Shape& shape, std::uint64_t seed, detail::Where w = detail::Where::current()) {
+  return detail_random::make<T, true>(shape, seed, w);
+}
+
+}  // namespace kiln::random

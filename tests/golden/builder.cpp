@@ -1,0 +1,92 @@
+// tests/golden/builder.cpp -- how the tests write kernels down.
+#include "codegen/ir/op_info.h"
+#include "tests/golden/kernels.h"
+
+namespace kiln::golden {
+namespace {
+
+std::vector<codegen::AxisClass> axes_of(std::string_view text) {
+  std::vector<codegen::AxisClass> axes;
+  for (const char letter : text) {
+    axes.push_back(letter == 'c'   ? codegen::AxisClass::contiguous
+                   : letter == 'b' ? codegen::AxisClass::broadcast
+                                   : codegen::AxisClass::strided);
+  }
+  return axes;
+}
+
+}  // namespace
+
+Builder::Builder(int rank, codegen::IndexWidth index, std::string comment) {
+  kernel.rank = rank;
+  kernel.index = index;
+  kernel.comment = std::move(comment);
+}
+
+codegen::NodeId Builder::load(DType type, std::string_view axes, int alignment, bool aliased) {
+  codegen::Access access;
+  access.type = type;
+  access.alignment = static_cast<std::uint8_t>(alignment);
+  access.aliased = aliased;
+  access.axes = axes_of(axes);
+  kernel.accesses.push_back(access);
+  return kernel.body.load(kernel.accesses.size() - 1, type);
+}
+
+codegen::NodeId Builder::iota(std::string_view axes) {
+  codegen::Access access;
+  access.type = DType::i64;
+  access.iota = true;
+  access.axes = axes_of(axes);
+  kernel.accesses.push_back(access);
+  return kernel.body.iota(kernel.accesses.size() - 1);
+}
+
+codegen::NodeId Builder::parameter(DType type) {
+  kernel.parameters.push_back(type);
+  return kernel.body.parameter(kernel.parameters.size() - 1, compute_type(type));
+}
+
+codegen::NodeId Builder::node(codegen::NodeKind kind, DType type, std::initializer_list<codegen::NodeId> operands) {
+  codegen::Node node;
+  node.kind = kind;
+  node.type = type;
+  for (const codegen::NodeId operand : operands) node.operands[node.arity++] = operand;
+  return kernel.body.add(node);
+}
+
+codegen::NodeId Builder::op(Op op, std::initializer_list<codegen::NodeId> operands) {
+  const codegen::NodeId last = *(operands.end() - 1);
+  const DType type = codegen::is_comparison(op) ? DType::b1 : kernel.body[last].type;
+  return kernel.body.operation(op, type, {operands.begin(), operands.size()});
+}
+
+void Builder::store(codegen::NodeId value, std::string_view axes, int alignment) {
+  codegen::Access access;
+  access.type = kernel.body[value].type;
+  access.store = true;
+  access.alignment = static_cast<std::uint8_t>(alignment);
+  access.axes = axes_of(axes);
+  stores_.push_back(access);
+  kernel.body.outputs.push_back(value);
+}
+
+codegen::Kernel Builder::finish() {
+  kernel.accesses.insert(kernel.accesses.end(), stores_.begin(), stores_.end());
+  kernel.body = codegen::canonical(kernel.body);
+  return std::move(kernel);
+}
+
+codegen::DeviceTraits device() {
+  codegen::DeviceTraits traits;
+  traits.l2_bytes = std::size_t{60} << 20;
+  return traits;
+}
+
+codegen::Schedule schedule_of(const Case& test) {
+  return codegen::choose_schedule(test.kernel, test.extents, device());
+}
+
+KernelSource source_of(const Case& test) { return codegen::emit_cuda(test.kernel, schedule_of(test), {}); }
+
+}  // namespace kiln::golden

@@ -1,0 +1,143 @@
+// tests/golden/cases.cpp -- the kernels whose text is compared: one of each kind that users meet.
+#include "tests/golden/kernels.h"
+
+namespace kiln::golden {
+namespace {
+
+using codegen::IndexWidth;
+using codegen::NodeId;
+using codegen::NodeKind;
+
+constexpr IndexWidth narrow = IndexWidth::bits32, wide = IndexWidth::bits64;
+
+Case saxpy() {
+  Builder b(1, narrow, "y = s0 * x + y");
+  const NodeId s = b.parameter(DType::f32), x = b.load(DType::f32, "c"), y = b.load(DType::f32, "c", 16, true);
+  b.store(b.op(Op::add, {b.op(Op::mul, {s, x}), y}), "c");
+  return {"saxpy_f32", b.finish(), {{1 << 28}}};
+}
+
+Case swiglu() {
+  Builder b(1, narrow, "y = silu(gate) * up");
+  const NodeId g = b.cast(b.load(DType::bf16, "c"), DType::f32), u = b.cast(b.load(DType::bf16, "c"), DType::f32);
+  const NodeId e = b.op(Op::add, {b.number(DType::f32, 1), b.op(Op::exp, {b.op(Op::neg, {g})})});
+  b.store(b.cast(b.op(Op::mul, {b.op(Op::div, {g, e}), u}), DType::bf16), "c");
+  return {"swiglu_bf16", b.finish(), {{16384 * 8192}}};
+}
+
+Case gelu_bias() {
+  Builder b(2, narrow, "y = gelu(x + bias)");
+  const NodeId x = b.cast(b.load(DType::bf16, "sc"), DType::f32), c = b.cast(b.load(DType::bf16, "bc"), DType::f32);
+  const NodeId z = b.op(Op::add, {x, c});
+  const NodeId t = b.op(Op::erf, {b.op(Op::mul, {z, b.number(DType::f32, 0x1.6a09e6p-1)})});
+  const NodeId half = b.op(Op::mul, {b.number(DType::f32, 0.5), z});
+  b.store(b.cast(b.op(Op::mul, {half, b.op(Op::add, {b.number(DType::f32, 1), t})}), DType::bf16), "sc");
+  return {"gelu_bias_bf16", b.finish(), {{16384, 8192}}};
+}
+
+/// Every second element of a vector that starts at an odd address.
+Case strided() {
+  Builder b(1, narrow, "y = sqrt(x(::2)) - z");
+  const NodeId x = b.load(DType::f32, "s", 4), z = b.load(DType::f32, "c", 4);
+  b.store(b.op(Op::sub, {b.op(Op::sqrt, {x}), z}), "c");
+  return {"strided_f32", b.finish(), {{1000003}}};
+}
+
+Case transpose_add() {
+  Builder b(2, narrow, "c = a + transpose(b)");
+  const NodeId x = b.load(DType::f32, "sc"), y = b.load(DType::f32, "cs");
+  b.store(b.op(Op::add, {x, y}), "sc");
+  return {"transpose_add_f32", b.finish(), {{16384, 16384}}};
+}
+
+/// A batch of 8-byte matrices, transposed: the tile is smaller and the batch axis is decoded.
+Case transpose_batch() {
+  Builder b(3, narrow, "y = permute(x, {0, 2, 1}) * s0");
+  const NodeId x = b.load(DType::f64, "scs"), s = b.parameter(DType::f64);
+  b.store(b.op(Op::mul, {x, s}), "ssc");
+  return {"transpose_batch_f64", b.finish(), {{16, 500, 300}}};
+}
+
+/// Exposure and vignette of an interleaved 8-bit image: index along rows and columns, three channels.
+Case image() {
+  Builder b(3, narrow, "y = u8(clip(gain * f32(x) * vignette(row, column)))");
+  const NodeId x = b.cast(b.load(DType::u8, "ssc", 1), DType::f32), gain = b.parameter(DType::f32);
+  const NodeId row = b.cast(b.iota("cbb"), DType::f32), column = b.cast(b.iota("bcb"), DType::f32);
+  const NodeId r2 = b.op(Op::fma, {row, row, b.op(Op::mul, {column, column})});
+  const NodeId v = b.op(Op::sub, {b.number(DType::f32, 1), b.op(Op::mul, {r2, b.number(DType::f32, 0x1p-20)})});
+  const NodeId lit = b.op(Op::mul, {b.op(Op::mul, {gain, x}), v});
+  const NodeId clipped =
+      b.op(Op::minimum, {b.op(Op::maximum, {lit, b.number(DType::f32, 0)}), b.number(DType::f32, 255)});
+  b.store(b.cast(clipped, DType::u8), "ssc", 1);
+  return {"image_u8_index", b.finish(), {{512, 512, 3}}};
+}
+
+Case complex_product() {
+  Builder b(1, narrow, "y = s0 * conj(x)");
+  const NodeId x = b.load(DType::c64, "c"), s = b.parameter(DType::c64);
+  const NodeId xr = b.node(NodeKind::real_part, DType::f32, {x}), xi = b.node(NodeKind::imag_part, DType::f32, {x});
+  const NodeId sr = b.node(NodeKind::real_part, DType::f32, {s}), si = b.node(NodeKind::imag_part, DType::f32, {s});
+  const NodeId re = b.op(Op::add, {b.op(Op::mul, {sr, xr}), b.op(Op::mul, {si, xi})});
+  const NodeId im = b.op(Op::sub, {b.op(Op::mul, {si, xr}), b.op(Op::mul, {sr, xi})});
+  b.store(b.node(NodeKind::complex, DType::c64, {re, im}), "c");
+  return {"complex_c64", b.finish(), {{100001}}};
+}
+
+Case big_index() {
+  Builder b(3, wide, "y = x + index(0) * MIN");
+  const NodeId x = b.load(DType::i64, "ssc"), i = b.iota("cbb");
+  const NodeId least = b.kernel.body.literal(DType::i64, 0x8000000000000000ull);
+  b.store(b.op(Op::add, {x, b.op(Op::mul, {i, least})}), "ssc");
+  return {"big_index_i64", b.finish(), {{5, 65537, 16384}}};
+}
+
+Case mask() {
+  Builder b(1, narrow, "y = (x > s0) & m");
+  const NodeId x = b.load(DType::f32, "c"), m = b.load(DType::b1, "c"), s = b.parameter(DType::f32);
+  b.store(b.op(Op::bit_and, {b.op(Op::gt, {x, s}), m}), "c");
+  return {"mask_b1", b.finish(), {{4099}}};
+}
+
+Case where_clip() {
+  Builder b(2, narrow, "y = where(c, clip(x, -1.5, inf), -0.0)");
+  const NodeId c = b.load(DType::b1, "sb", 1), x = b.load(DType::f64, "sc");
+  const NodeId infinity = b.kernel.body.literal(DType::f64, 0x7ff0000000000000ull);
+  const NodeId zero = b.kernel.body.literal(DType::f64, 0x8000000000000000ull);
+  const NodeId low = b.op(Op::maximum, {x, b.number(DType::f64, -1.5)});
+  b.store(b.op(Op::where, {c, b.op(Op::minimum, {low, infinity}), zero}), "sc");
+  return {"where_clip_f64", b.finish(), {{1000, 77}}};
+}
+
+Case two_outputs() {
+  Builder b(1, narrow, "s = x + y; d = f16(x - y)");
+  const NodeId x = b.load(DType::f32, "c"), y = b.load(DType::f32, "c");
+  b.store(b.op(Op::add, {x, y}), "c");
+  b.store(b.cast(b.op(Op::sub, {x, y}), DType::f16), "c");
+  return {"two_outputs_f32_f16", b.finish(), {{1 << 20}}};
+}
+
+/// Every row has its own scale, every column its own offset; rows have an odd length.
+Case scalar_broadcast() {
+  Builder b(2, narrow, "y = x * scale(row) + offset(column) + t");
+  const NodeId x = b.load(DType::f32, "sc", 16), s = b.load(DType::f32, "cb", 4), o = b.load(DType::f32, "bc", 16);
+  const NodeId t = b.load(DType::f32, "bb", 4);
+  b.store(b.op(Op::add, {b.op(Op::add, {b.op(Op::mul, {x, s}), o}), t}), "sc", 16);
+  return {"row_column_scalars_f32", b.finish(), {{300, 1021}}};
+}
+
+Case zero_dimensional() {
+  Builder b(0, narrow, "y = exp(x) + s0");
+  const NodeId x = b.load(DType::f32, "", 4), s = b.parameter(DType::f32);
+  b.store(b.op(Op::add, {b.op(Op::exp, {x}), s}), "", 4);
+  return {"zero_dimensional_f32", b.finish(), {{}}};
+}
+
+}  // namespace
+
+std::vector<Case> cases() {
+  return {saxpy(),           swiglu(),      gelu_bias(),        strided(),         transpose_add(),
+          transpose_batch(), image(),       complex_product(),  big_index(),       mask(),
+          where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional()};
+}
+
+}  // namespace kiln::golden

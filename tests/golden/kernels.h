@@ -1,0 +1,50 @@
+// tests/golden/kernels.h -- representative kernels, built by hand so that only the emitter and the schedules are
+// tested.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/emit/emit.h"
+
+namespace kiln::golden {
+
+struct Case {
+  std::string name;  ///< tests/golden/<name>.cu
+  codegen::Kernel kernel;
+  codegen::Extents extents;
+};
+
+/// Builds a kernel access by access; `axes` is written outermost first with c(ontiguous), b(roadcast), s(trided).
+class Builder {
+ public:
+  Builder(int rank, codegen::IndexWidth index, std::string comment);
+  codegen::NodeId load(DType type, std::string_view axes, int alignment = 16, bool aliased = false);
+  codegen::NodeId iota(std::string_view axes);
+  codegen::NodeId parameter(DType type);
+  codegen::NodeId number(DType type, double value) { return kernel.body.literal_value(type, value); }
+  codegen::NodeId cast(codegen::NodeId value, DType type) { return kernel.body.cast(value, type); }
+  codegen::NodeId node(codegen::NodeKind kind, DType type, std::initializer_list<codegen::NodeId> operands);
+  codegen::NodeId op(Op op, std::initializer_list<codegen::NodeId> operands);
+  void store(codegen::NodeId value, std::string_view axes, int alignment = 16);
+  /// Loads may be added after stores: the contract wants the stores last.
+  codegen::Kernel finish();
+
+  codegen::Kernel kernel;
+
+ private:
+  std::vector<codegen::Access> stores_;
+};
+
+/// The kernels whose text is compared, in the order of the files.
+std::vector<Case> cases();
+
+/// The H200, without asking a driver.
+codegen::DeviceTraits device();
+
+codegen::Schedule schedule_of(const Case& test);
+KernelSource source_of(const Case& test);
+
+}  // namespace kiln::golden
