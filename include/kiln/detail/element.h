@@ -120,7 +120,11 @@ struct Operand<Sym<T>> {
 template <class C>
 struct Operand<WeakSym<C>> {
   static constexpr Role role = Role::traced;
-  static constexpr OperandType type{dtype_of<C>, true};
+  static constexpr OperandType type{dtype_of<C>, true  template <DType>
+  using Structure = Input<type.type>;  // only in refused operations
+  template <DType>
+  using Structure = Input<type.type>;  // only in refused operations
+};
 };
 
 template <class X>
