@@ -166,8 +166,9 @@ void Drafting::schedule(DraftKernel& draft) const {
   draft.shape.units = codegen::cpu_units(draft.kernel, draft.extents);
   std::int64_t elements = 1;
   for (const std::int64_t extent : draft.extents.loop) elements *= extent;
-  // Fewer elements than this are done before another thread is awake.
-  constexpr std::int64_t elements_worth_a_thread = 32768;
+  // Fewer elements than this are done before another thread is awake; a longer body is worth waking one sooner.
+  const auto elements_worth_a_thread =
+      std::clamp<std::int64_t>(262144 / static_cast<std::int64_t>(draft.kernel.body.size()), 2048, 32768);
   const std::int64_t per_unit = std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, draft.shape.units));
   draft.shape.grain = std::max<std::int64_t>(1, elements_worth_a_thread / per_unit);
 }
