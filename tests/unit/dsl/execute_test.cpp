@@ -281,6 +281,18 @@ TEST_F(Execute, MismatchedShapesNameTheLineOfThisCall) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
 }
 
+TEST_F(Execute, OperandsOnTwoDevicesAreNamed) {
+  const CpuArray x({4}, ramp(4)), y({4}, ramp(4));
+  Handle elsewhere = y.handle;
+  elsewhere.layout = detail::intern(DType::f32, 1, 0, y.handle.layout->shape, 1, nullptr);
+  detail::Site site;
+  Handle result;
+  TestCall call{{x.handle, elsewhere}, {scalar(1.f)}, {{&result, DType::f32, true}}, saxpy(), {}};
+  const std::string text = message_of<DeviceError>([&] { call.run(site); });
+  for (const char* part : {"operand 1", "cuda:0", "cpu", "user.cpp:12", ".to("})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+}
+
 TEST_F(Execute, BroadcastDestinationIsRefused) {
   const CpuArray a({3}, ramp(3)), x({4, 3}, ramp(12));
   const std::int64_t to[] = {4, 3};
