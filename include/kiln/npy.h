@@ -5,6 +5,25 @@
 
 namespace kiln {
 
+/// What a file holds, from its header alone.
+struct NpyInfo {
+  DType dtype = DType::f32;
+  Shape shape;
+  bool fortran_order = false;
+};
+inline NpyInfo npy_info(const char* path, detail::Where w = detail::Where::current()) {
+  NpyInfo info;
+  std::int64_t extents[detail::max_rank] = {};
+  const int rank = detail::npy_info(path, info.dtype, extents, info.fortran_order, w);
+  info.shape = Shape(extents, rank);
+  return info;
+}
+template <class Path>
+  requires(requires(const Path& p) { p.c_str(); })
+NpyInfo npy_info(const Path& path, detail::Where w = detail::Where::current()) {
+  return npy_info(path.c_str(), w);
+}
+
 /// Reads an array; its dtype in the file must be T's. IoError names the file and what is wrong with it.
 template <class T>
 Array<T> load_npy(const char* path, detail::Where w = detail::Where::current()) {

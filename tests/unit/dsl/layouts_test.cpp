@@ -124,9 +124,9 @@ TEST(Layouts, ViewsMoveTheDataPointer) {
 }
 
 TEST(Layouts, ViewsOfIndexOperandsMoveTheOffset) {
-  const Handle iota{nullptr, reinterpret_cast<void*>(10), intern_shape({5}, DType::i64)};
+  const Handle iota{nullptr, reinterpret_cast<void*>(80), intern_shape({5}, DType::i64)};
   const Handle view = kiln::detail::view_of(iota, static_cast<int>(ViewSpec::Kind::flip), nullptr, 0, here);
-  EXPECT_EQ(view.data, reinterpret_cast<void*>(14));  // the last index, not its address
+  EXPECT_EQ(view.data, reinterpret_cast<void*>((10 + 4) * 8));  // the value at the first element times 8
   EXPECT_EQ(view.layout->strides[0], -1);
 }
 

@@ -2,6 +2,7 @@
 #include "dsl/lower.h"
 
 #include <gtest/gtest.h>
+#include <kiln/error.h>
 
 #include "dsl/infer.h"
 #include "tests/unit/dsl/brute_force.h"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "dsl/memory.h"
+#include "dsl/array_memory.h"
 #include "dsl/npy_header.h"
 #include "dsl/session.h"
 #include "tests/unit/dsl/element_numbers.h"
@@ -209,7 +209,7 @@ TEST_F(Npy, MalformedHeadersAreIoErrors) {
       "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} x",
       "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'extra': 1}",
       "{'descr': '<i4', 'descr': '<i4', 'fortran_order': False, 'shape': (2,)}",
-      "{'descr': '<i4, 'fortran_order': False, 'shape': (2,)}",
+      "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'x}",
       "{'descr: <i4",
       "{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
       "{'descr': __import__('os').system('true'), 'fortran_order': False, 'shape': (2,)}",
