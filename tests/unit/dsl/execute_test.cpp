@@ -281,6 +281,18 @@ TEST_F(Execute, MismatchedShapesNameTheLineOfThisCall) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
 }
 
+TEST_F(Execute, OperandsOnTwoDevicesAreNamed) {
+  const CpuArray x({4}, ramp(4)), y({4}, ramp(4));
+  Handle elsewhere = y.handle;
+  elsewhere.layout = detail::intern(DType::f32, 1, 0, y.handle.layout->shape, 1, nullptr);
+  detail::Site site;
+  Handle result;
+  TestCall call{{x.handle, elsewhere}, {scalar(1.f)}, {{&result, DType::f32, true}}, saxpy(), {}};
+  const std::string text = message_of<DeviceError>([&] { call.run(site); });
+  for (const char* part : {"operand 1", "cuda:0", "cpu", "user.cpp:12", ".to("})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+}
+
 TEST_F(Execute, BroadcastDestinationIsRefused) {
   const CpuArray a({3}, ramp(3)), x({4, 3}, ramp(12));
   const std::int64_t to[] = {4, 3};
@@ -328,6 +340,71 @@ TEST_F(Execute, ManyOperandsWorkOnTheCpu) {
   call.run(site);
   const OwnedHandle owner(result);
   EXPECT_EQ(static_cast<float*>(result.data)[0], 299 * 300 / 2);
+}
+
+TEST_F(Execute, IndexOperandsCarryEightTimesTheirValue) {
+  const std::int64_t shape[] = {2, 3}, strides[] = {10, 1};
+  const Handle counter{nullptr, reinterpret_cast<void*>(std::intptr_t{7 * 8}),
+                       detail::intern(DType::i64, 0, 0, shape, 2, strides)};
+  detail::Site site;
+  Handle result;
+  TestCall call{{counter},
+                {},
+                {{&result, DType::i64, true}},
+                [](Recorder& r, NodeId* out) { out[0] = detail::record_iota(r, 0); },
+                {}};
+  call.run(site);
+  const OwnedHandle owner(result);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<std::int64_t*>(result.data)[i], 7 + 10 * (i / 3) + i % 3);
+}
+
+TEST_F(Execute, NegativeExponentsOfIntegersAreRefused) {  // A16
+  const CpuArray x({3}, std::vector<std::int32_t>{2, 3, 117});
+  detail::Site site;
+  Handle result;
+  TestCall call{{x.handle},
+                {scalar(-1)},
+                {{&result, DType::i32, true}},
+                [](Recorder& r, NodeId* out) {
+                  out[0] =
+                      operation(r, Op::pow, DType::i32,
+                                {detail::record_input(r, 0, DType::i32), detail::record_parameter(r, 0, DType::i32)});
+                },
+                {}};
+  EXPECT_NE(message_of<TypeError>([&] { call.run(site); }).find("-1"), std::string::npos);
+  call.scalars = {scalar(3)};
+  call.run(site);
+  const OwnedHandle owner(result);
+  EXPECT_EQ(static_cast<std::int32_t*>(result.data)[2], 117 * 117 * 117);
+}
+
+TEST_F(Execute, MisalignedViewsShareASiteWithAlignedOnes) {  // B05
+  const CpuArray base({1100}, ramp(1100));
+  detail::Site site;
+  for (std::int64_t first = 0; first < 8; ++first) {
+    const std::int64_t item[] = {detail::slice_has_start | detail::slice_has_stop, first, first + 1025, 1};
+    const Handle view = detail::view_of(base.handle, static_cast<int>(detail::ViewKind::slice), item, 4, {});
+    Handle result;
+    TestCall{{view}, {}, {{&result, DType::f32, true}}, add_one_to_input0(), {}}.run(site);
+    const OwnedHandle owner(result);
+    for (int i = 0; i < 1025; ++i) ASSERT_EQ(static_cast<float*>(result.data)[i], static_cast<float>(first + i + 1));
+  }
+}
+
+TEST_F(Execute, ManyLayoutsOverflowTheTableAndStayRight) {
+  detail::Site site;
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t n = 1; n <= 300; ++n) {
+      const CpuArray x({n}, ramp(n));
+      Handle result;
+      TestCall{{x.handle}, {}, {{&result, DType::f32, true}}, add_one_to_input0(), {}}.run(site);
+      const OwnedHandle owner(result);
+      ASSERT_EQ(result.layout->size, n);
+      ASSERT_EQ(static_cast<float*>(result.data)[n - 1], static_cast<float>(n));
+    }
+  }
+  detail::destroy(site);
+  EXPECT_EQ(site.table, nullptr);
 }
 
 }  // namespace
