@@ -204,8 +204,18 @@ struct Outputs<Tuple<S...>> {
 };
 
 // ------------------------------------------------------------------ calls
+/// What a call is traced for: arrays and views of one element type are alike, expressions differ by structure.
+template <class A>
+struct KeyOf {
+  using type = NumberOf<A>;
+};
+template <array_operand A>
+struct KeyOf<A> {
+  using type = typename Operand<A>::template Structure<Operand<A>::type.type>;
+};
+
 /// Its address tells apart the argument types that share the site of a jit object.
-template <class F, class... A>
+template <class F, class... Keys>
 inline constexpr char function_signature = 0;
 
 template <class F, class Indices, class... A>
@@ -251,10 +261,10 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
     e.trace = &trace;
     e.environment = &environment;
-    e.signature = &function_signature<F, A...>;
+    e.signature = &function_signature<F, typename KeyOf<A>::type...>;
     e.name = f.name();
     e.options = f.code_options();
-    return run(f.template site<A...>(), e);
+    return run(f.template site<typename KeyOf<A>::type...>(), e);
   }
 
   template <class J>
