@@ -26,7 +26,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 21> table = {{
+constexpr std::array<Snippet, 24> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -149,6 +149,39 @@ DEVICE void round_bf16(u16 (&to)[N], const float (&from)[N]) {
     to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
   }
   if (N == 1) to[0] = f32_to_bf16(from[0]);
+}
+)"},
+    {"exp2_approximate", "", R"(
+DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
+#else
+  return exp2f(x);
+#endif
+}
+)"},
+    {"one_plus_erf", "exp2_approximate", R"(
+DEVICE float one_plus_erf(float x) {  // absolute error below 1.7e-7; erfc(|x|) = 2^(-|x| p(|x|))
+  const float a = fabsf(x);
+  float p = 0x1.a6bf1cp-16f;
+  p = fmaf(p, a, -0x1.2eda54p-12f);
+  p = fmaf(p, a, 0x1.0a5a8cp-10f);
+  p = fmaf(p, a, 0x1.8551bap-10f);
+  p = fmaf(p, a, -0x1.d81876p-6f);
+  p = fmaf(p, a, 0x1.308d94p-3f);
+  p = fmaf(p, a, 0x1.d6354ap-1f);
+  p = fmaf(p, a, 0x1.a0bec6p+0f);
+  const float e = exp2_approximate(-a * p);
+  return x < 0.0f ? e : 2.0f - e;
+}
+)"},
+    {"quotient_2ulp", "", R"(
+DEVICE float quotient_2ulp(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float y; asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a / b;
+#endif
 }
 )"},
     {"minimum_f32", "", R"(

@@ -110,6 +110,31 @@ TEST(Widths, MisalignedOperandNarrowsOnlyItself) {
   EXPECT_EQ(count(binary->ptx, R"(ld\.global\.v2\.[a-z]32)"), 2);
 }
 
+// Rule: complex arrays may be aligned like their parts only; then no access covers a pair.
+TEST(Widths, UnderalignedComplexMovesByParts) {
+  Builder b(1, codegen::IndexWidth::bits32, "y = conj-free copy");
+  const NodeId x = b.load(DType::c64, "c", 4);
+  const NodeId re = b.node(NodeKind::real_part, DType::f32, {x}), im = b.node(NodeKind::imag_part, DType::f32, {x});
+  b.store(b.node(NodeKind::complex, DType::c64, {im, re}), "c", 4);
+  b.store(x, "c", 4);
+  const Case test{"", b.finish(), {{1 << 20}}};
+  KILN_COMPILED_OR_SKIP(binary, source_of(test), "sm_90");
+  EXPECT_EQ(count(binary->ptx, R"((ld|st)\.global[a-z.]*\.v[24])"), 0);
+  EXPECT_EQ(binary->log, "");
+}
+
+// Rule: many operands lower the promised occupancy rather than spill.
+TEST(Registers, ManyOperandsDoNotSpill) {
+  Builder b(1, codegen::IndexWidth::bits32, "y = sum of twenty arrays");
+  NodeId sum = b.load(DType::f32, "c");
+  for (int i = 1; i < 20; ++i) sum = b.op(Op::add, {b.op(Op::exp, {b.load(DType::f32, "c")}), sum});
+  b.store(sum, "c");
+  const Case test{"", b.finish(), {{1 << 20}}};
+  KILN_COMPILED_OR_SKIP(binary, source_of(test), "sm_90");
+  EXPECT_EQ(binary->spill_bytes, 0);
+  EXPECT_EQ(count(binary->ptx, wide_load), 20);
+}
+
 // Rule: f32 kernels contain no arithmetic in double.
 TEST(Types, FloatKernelsStayInFloat) {
   for (const Case& test : cases()) {

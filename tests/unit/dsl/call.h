@@ -7,7 +7,7 @@
 
 #include <kiln/detail/bridge.h>
 
-#include "dsl/memory.h"
+#include "dsl/array_memory.h"
 
 namespace kiln::dsl::test {
 

@@ -1,5 +1,5 @@
-// tests/unit/dsl/memory_test.cpp -- ownership and copies on the CPU device.
-#include "dsl/memory.h"
+// tests/unit/dsl/array_memory_test.cpp -- ownership and copies on the CPU device.
+#include "dsl/array_memory.h"
 
 #include <gtest/gtest.h>
 

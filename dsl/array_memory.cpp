@@ -1,5 +1,5 @@
-// dsl/memory.cpp -- allocation, borrowing and copies behind the bridge.
-#include "dsl/memory.h"
+// dsl/array_memory.cpp -- allocation, borrowing and copies behind the bridge.
+#include "dsl/array_memory.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-// dsl/memory.h -- handles that own, and copies between layouts and devices.
+// dsl/array_memory.h -- handles that own, and copies between layouts and devices.
 #pragma once
 
 #include <utility>
