@@ -34,6 +34,14 @@ struct CpuArray {
   }
 };
 
+/// A site that ends with the test, as one of a jit object does.
+struct OwnedSite : detail::Site {
+  OwnedSite() = default;
+  OwnedSite(const OwnedSite&) = delete;
+  OwnedSite& operator=(const OwnedSite&) = delete;
+  ~OwnedSite() { detail::destroy(static_cast<detail::Site&>(*this)); }
+};
+
 template <class T>
 ScalarArgument scalar(T value) {
   ScalarArgument argument;
