@@ -82,6 +82,14 @@ TEST_F(Memory, StridedCopiesMatchTheDefinition) {
 
 /// What GPUs use for strided arrays, compared here with the CPU's loops: every type, all bits.
 TEST_F(Memory, KernelCopiesAreExact) {
+  try {
+    const OwnedHandle a = iota_array({2, 3});
+    const OwnedHandle probe = copy_by_kernel(viewed(a.get(), ViewSpec::Kind::transpose, {}));
+  } catch (const DeviceError& error) {
+    // Only a build without the CPU compiler excuses.
+    ASSERT_NE(std::string(error.what()).find("libkiln_cpu"), std::string::npos) << error.what();
+    GTEST_SKIP() << error.what();
+  }
   const Numbers shape = {3, 5, 4};
   for (int i = 0; i < dtype_count; ++i) {
     const DType type = static_cast<DType>(i);
