@@ -157,11 +157,10 @@ std::size_t interned_layouts() {
 namespace kiln::detail {
 namespace {
 
-/// A handle without storage is an index operand of an expression: its data is an element offset, not an address.
+/// Index operands of expressions move alike: their data is not an address, so this is integer arithmetic.
 void* advance(const Handle& handle, std::int64_t elements) {
-  const std::int64_t unit = handle.storage ? static_cast<std::int64_t>(size_of(handle.layout->dtype)) : 1;
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(handle.data) +
-                                 static_cast<std::uintptr_t>(elements * unit));
+  const auto bytes = static_cast<std::uintptr_t>(elements) * size_of(handle.layout->dtype);
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(handle.data) + bytes);
 }
 
 }  // namespace

@@ -9,17 +9,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <system_error>
 
-#include "dsl/memory.h"
+#include "dsl/array_memory.h"
 #include "dsl/npy_header.h"
 #include "dsl/session.h"
 #include "support/check.h"
+#include "support/files.h"
 
 namespace kiln::dsl {
 namespace {
 
-std::string reason(int error) { return std::generic_category().message(error); }
+using files::error_text;
 
 class Descriptor {
  public:
@@ -44,7 +44,7 @@ class Descriptor {
 struct Source {
   Source(const char* name, Where place_of_call)
       : path(name), where(place_of_call), file(::open(name, O_RDONLY | O_CLOEXEC)) {
-    if (file.get() < 0) fail<IoError>("[load_npy] cannot open {}{}: {}", path, place(where), reason(errno));
+    if (file.get() < 0) fail<IoError>("[load_npy] cannot open {}{}: {}", path, place(where), error_text(errno));
     struct stat status = {};
     if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) bytes_in_file = status.st_size;
   }
@@ -56,7 +56,7 @@ struct Source {
       const ssize_t got =
           ::read(file.get(), static_cast<char*>(to) + done, std::min<std::size_t>(bytes - done, 1u << 30));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail<IoError>("[load_npy] cannot read {}{}: {}", path, place(where), reason(errno));
+      if (got < 0) fail<IoError>("[load_npy] cannot read {}{}: {}", path, place(where), error_text(errno));
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
     }
@@ -191,14 +191,14 @@ void write_all(int file, std::string_view bytes, const std::string& path, Where 
   while (!bytes.empty()) {
     const ssize_t done = ::write(file, bytes.data(), std::min<std::size_t>(bytes.size(), 1u << 30));
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail<IoError>("[save_npy] cannot write {}{}: {}", path, place(where), reason(errno));
+    if (done < 0) fail<IoError>("[save_npy] cannot write {}{}: {}", path, place(where), error_text(errno));
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
 }
 
 void write_directly(const std::string& path, std::string_view header, std::string_view elements, Where where) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.get() < 0) fail<IoError>("[save_npy] cannot open {}{}: {}", path, place(where), reason(errno));
+  if (file.get() < 0) fail<IoError>("[save_npy] cannot open {}{}: {}", path, place(where), error_text(errno));
   write_all(file.get(), header, path, where);
   write_all(file.get(), elements, path, where);
 }
@@ -209,15 +209,15 @@ void write_atomically(const std::string& path, mode_t mode, std::string_view hea
   static std::atomic<unsigned> counter = 0;
   const std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0) fail<IoError>("[save_npy] cannot create {}{}: {}", temporary, place(where), reason(errno));
+  if (file.get() < 0) fail<IoError>("[save_npy] cannot create {}{}: {}", temporary, place(where), error_text(errno));
   try {
     if (mode != 0 && ::fchmod(file.get(), mode) != 0) errno = 0;  // the mode of a replaced file is kept where possible
     write_all(file.get(), header, path, where);
     write_all(file.get(), elements, path, where);
     if (const int error = file.close())
-      fail<IoError>("[save_npy] cannot write {}{}: {}", path, place(where), reason(error));
+      fail<IoError>("[save_npy] cannot write {}{}: {}", path, place(where), error_text(error));
     if (::rename(temporary.c_str(), path.c_str()) != 0)
-      fail<IoError>("[save_npy] cannot replace {}{}: {}", path, place(where), reason(errno));
+      fail<IoError>("[save_npy] cannot replace {}{}: {}", path, place(where), error_text(errno));
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;

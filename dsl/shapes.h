@@ -40,9 +40,9 @@ struct Strided {
 
 /// Encoding of one slice item in record_view and view_of: four numbers, namely these flags, start, stop, step.
 /// An index item (`a(3, ...)`) keeps its index in `start`. Absent bounds are not read; step must not be 0.
-inline constexpr std::int64_t slice_is_index = 1;
-inline constexpr std::int64_t slice_has_start = 2;
-inline constexpr std::int64_t slice_has_stop = 4;
+using detail::slice_has_start;
+using detail::slice_has_stop;
+using detail::slice_is_index;
 
 // ------------------------------------------------------------------ texts and sizes
 /// "()", "(3,)", "(3, 4)".

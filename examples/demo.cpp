@@ -49,7 +49,7 @@ struct Look {
 /// u8 -> f32 -> u8 in one kernel. `white` has shape (3) and is broadcast over the pixels; (row, column) and (center_row,
 /// center_column) are in pixels, `scale` is 1 / half diagonal.
 auto make_grade() {
-  return kl::jit([](auto image, auto white, auto exposure, auto vignette, auto center_row, auto center_column, auto scale) {
+  return kl::jit("grade", [](auto image, auto white, auto exposure, auto vignette, auto center_row, auto center_column, auto scale) {
     // sRGB to linear light (IEC 61966-2-1).
     auto encoded = kl::cast<float>(image) * (1.0f / 255.0f);
     auto linear = kl::where(encoded <= 0.04045f, encoded * (1.0f / 12.92f), kl::pow((encoded + 0.055f) * (1.0f / 1.055f), 2.4f));
@@ -188,6 +188,23 @@ void print_kernel(const kl::KernelInfo& kernel) {
   std::printf("\n");
 }
 
+/// What the kernel becomes on GPUs that need not be here: the compiler is NVRTC, no driver is needed.
+template <class Grade>
+void print_for_gpus(Grade& grade, const Scene& scene, const Look& look) {
+  std::printf("the same kernel for GPUs:\n");
+  for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
+    try {
+      print_kernel(grade
+                       .inspect_for(arch, scene.image, scene.white, look.exposure, look.vignette, scene.center_row,
+                                    scene.center_column, scene.scale)
+                       .kernels[0]);
+    } catch (const kl::DeviceError& error) {  // no NVRTC: the message says where to get it
+      std::printf("  skipped: %s\n", error.what());
+      return;
+    }
+  }
+}
+
 void run(const Arguments& arguments) {
   const kl::Device device = kl::Device::current();
   const bool gpu = device.kind() == kl::DeviceKind::cuda;
@@ -214,7 +231,7 @@ void run(const Arguments& arguments) {
   print_kernel(grade
                    .inspect(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column, scene.scale)
                    .kernels[0]);
-  if (!gpu) inspect_for_gpus(grade, scene, look);
+  if (!gpu) print_for_gpus(grade, scene, look);
 
   const std::int64_t edge = arguments.edge > 0 ? arguments.edge : gpu ? 8192 : 2048;
   compare(grade, make_scene(tiled(scene.image, edge), look), look);

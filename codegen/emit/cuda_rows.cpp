@@ -89,7 +89,7 @@ void Writer::move_elements(bool store, const std::string& count, bool vectors) {
       continue;
     }
     const std::string to = store ? place(a) : local, from = store ? local : place(a);
-    if (inner == AxisClass::contiguous && vectors) {
+    if (inner == AxisClass::contiguous && vectors && !is_underaligned(a)) {
       const int width = access_width(a, schedule_.vector);
       line("{}<{}>({}, {});", prelude_.use(store ? "write" : "read"), width, to, from);
     } else {

@@ -99,7 +99,7 @@ void Writer::tile_turned_reads(bool inside) {
     unrolled("p", passes(width));
     line("const {} r = column + p * {}u + y{}, c = row + x{};", index_, pass_rows(width), width, width);
     const std::string from = fmt::format("{} + ({}(r) * {} + {}(c))", pointers_[a], step_, stride(a, inner), step_);
-    if (inside) {
+    if (inside && !is_underaligned(a)) {
       line("{}<{}>({}_in[p], {});", prelude_.use("read"), width, access_name(a), from);
     } else {
       line("{}({}_in[p], {}, 1, r < a.n{} && c < a.n{} ? a.n{} - c : 0);", prelude_.use("gather"), access_name(a), from,
@@ -122,7 +122,7 @@ void Writer::tile_move(std::size_t a, bool store, bool inside) {
   if (along == AxisClass::strided) place += fmt::format(" + {}(c) * {}", step_, stride(a, inner));
   const std::string local = access_name(a) + (store ? "_out" : "_in[p]");
   const std::string to = store ? place : local, from = store ? local : place;
-  if (inside && along == AxisClass::contiguous) {
+  if (inside && along == AxisClass::contiguous && !is_underaligned(a)) {
     line("{}<{}>({}, {});", prelude_.use(store ? "write" : "read"), access_width(a, schedule_.vector), to, from);
     return;
   }

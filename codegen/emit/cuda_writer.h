@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda_prelude.h"
+#include "codegen/emit/cuda_select.h"
 #include "codegen/emit/emit.h"
 #include "codegen/schedule/transpose.h"
 
@@ -29,6 +30,8 @@ class Writer {
   std::string stride(std::size_t a, std::size_t axis) const { return field(ArgumentKind::stride, a, axis); }
   std::string extent(std::size_t axis) const { return field(ArgumentKind::extent, 0, axis); }
   const char* storage(std::size_t a) const;
+  /// True for complex elements of which only the parts are aligned: the vector types may not touch them.
+  bool is_underaligned(std::size_t a) const;
   bool is_store(std::size_t a) const { return kernel_.accesses[a].store; }
   bool is_iota(std::size_t a) const { return kernel_.accesses[a].iota; }
   AxisClass inner_class(std::size_t a) const;
@@ -39,6 +42,7 @@ class Writer {
   /// Prints the statements of the body; `element(a)` is the place of the current element of access `a`, and iotas are
   /// given as i64 expressions.
   void body(const std::function<std::string(std::size_t)>& element);
+  std::string value_text(NodeId id, const Selection& selection, const std::vector<std::string>& names);
   void line_directive(NodeId id);
 
   // cuda_rows.cpp: flat and row-wise forms.

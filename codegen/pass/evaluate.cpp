@@ -231,8 +231,9 @@ Bits evaluate_cast(DType to, const Node& from) {
     return from_float ? bits_of<float>(static_cast<float>(literal_as_double(from))) : integer_to_float<float>(from);
   }
   if (from.type == to) return from.payload;
+  // A rounding cast of an f32 value stays: it is the form in which legalised bodies store f16 and bf16.
   const bool exact_as_double = from_float || size_of(from.type) < 8;
-  if (!exact_as_double) return std::nullopt;
+  if (!exact_as_double || from.type == DType::f32) return std::nullopt;
   return round_to_storage(literal_as_double(from), to);
 }
 

@@ -10,17 +10,13 @@ namespace kiln {
 namespace detail {
 
 template <bool Resizable, DType T, class S>
-inline constinit Site site_of{};
+inline constinit InlineSite site_of{code_of<S>.items, S::size, T, Resizable};
 
 /// Evaluates `e` into one destination.
 template <bool Resizable, DType T, class S>
 void assign(Handle& target, const Expression<S>& e) {
   require_convertible<S::type, T>();
-  const Parts parts = e.parts();
-  Target to{&target, T, Resizable};
-  Evaluation evaluation{.parts = &parts, .part_count = 1, .target_count = 1, .targets = &to};
-  evaluation.where = e.where();
-  evaluate(site_of<Resizable, T, S>, evaluation);
+  evaluate(site_of<Resizable, T, S>, target, e.parts().slots);
 }
 
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
@@ -28,10 +24,7 @@ template <class Self, class T>
 class ArrayBase : public Operators<Self> {
  public:
   using value_type = std::remove_const_t<T>;
-  using Structure = Input<dtype_of<value_type>>;
   static constexpr DType dtype = dtype_of<value_type>;
-  static constexpr Role kiln_role = Role::array;
-  static constexpr OperandType kiln_type{dtype, false};
 
   Shape shape() const { return handle_.layout ? Shape(handle_.layout->shape, handle_.layout->rank) : Shape{0}; }
   /// In elements.
@@ -80,6 +73,10 @@ class ArrayBase : public Operators<Self> {
     retain(handle_.storage);
     return handle_;
   }
+  Slot* put_slots(Slot* to, bool movable) noexcept {
+    *to = slot_of(movable ? release() : share());
+    return to + 1;
+  }
   Handle release() {
     const Handle h = handle_;
     handle_ = {};
@@ -108,14 +105,19 @@ concept assignable = role_of<X> == Role::array || role_of<X> == Role::number || 
 
 /// The right side of an assignment as an expression.
 template <DType T, class X>
-auto value_of(Ref<X> x) {
-  if constexpr (role_of<X> == Role::array) {
-    return expression_of(x);
-  } else if constexpr (role_of<X> == Role::baked) {
-    return value_of<T>(as_ref(x.value.value));
+decltype(auto) value_of(const X& x, bool movable) {
+  if constexpr (requires { x.parts(); }) {
+    return (x);
+  } else if constexpr (Operand<X>::role == Role::array) {
+    return expression_of(x, movable);
+  } else if constexpr (Operand<X>::role == Role::baked) {
+    return value_of<T>(x.value, false);
   } else {
-    require_convertible<operand_type<X>().type, T>();
-    return Expression<Parameter<adopt(T, kind_of(operand_type<X>().type))>>(Compose{}, Where{}, x);
+    constexpr DType from = Operand<X>::type.type;
+    require_convertible<from, T>();
+    Expression<Parameter<adopt(T, kind_of(from)), from>> e(Compose{});
+    put(e.slots(), const_cast<X&>(x), false);
+    return e;
   }
 }
 
@@ -147,8 +149,8 @@ class View : public detail::ArrayBase<View<T>, T>,
     static_assert(!std::is_const_v<T>,
                   "kiln: a View<const T> only reads; take the view from an array that is not const");
     if constexpr (!std::is_const_v<T>) {
-      detail::assign<false, Base::dtype>(this->handle_,
-                                         detail::value_of<Base::dtype>(detail::as_ref(static_cast<X&&>(x))));
+      detail::assign<false, Base::dtype>(
+          this->handle_, detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>));
     }
     return *this;
   }
@@ -191,9 +193,10 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   Array(Array&& other) noexcept : Base(other.handle_) { other.handle_ = {}; }
   /// Evaluates an expression or copies a view, converting the elements.
   template <class X>
-    requires(detail::role_of<X> == detail::Role::array)
+    requires(detail::array_operand<X>)
   Array(X&& x) {
-    detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(detail::as_ref(static_cast<X&&>(x))));
+    detail::assign<true, Base::dtype>(this->handle_,
+                                      detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>));
   }
 
   Array& operator=(Array&& other) noexcept {
@@ -205,13 +208,13 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     const bool same_device =
         mine && theirs && mine->device_kind == theirs->device_kind && mine->device_index == theirs->device_index;
     if (!same_device || !(this->shape() == other.shape())) return *this = Array(other);
-    detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(detail::as_ref(other)));
+    detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(other, false));
     return *this;
   }
   /// Computes into this array; another shape reallocates it. A number fills it.
   template <detail::assignable X>
   Array& operator=(X&& x) {
-    auto value = detail::value_of<Base::dtype>(detail::as_ref(static_cast<X&&>(x)));
+    const auto& value = detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>);
     if constexpr (detail::role_of<X> == detail::Role::array) {
       detail::assign<true, Base::dtype>(this->handle_, value);
     } else {

@@ -25,7 +25,7 @@ namespace detail {
 
 /// C-order numbers 0, 1, 2, ... of the elements of `shape`.
 inline Expression<Iota> counter(const Shape& shape) {
-  return {Compose{}, Where{}, Ref<Handle>{counter_operand(shape.data(), shape.rank()), true}};
+  return leaf<Iota>(slot_of(counter_operand(shape.data(), shape.rank())));
 }
 
 template <class T>

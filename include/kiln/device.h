@@ -23,6 +23,8 @@ class Device {
 
   constexpr DeviceKind kind() const { return kind_; }
   constexpr int index() const { return index_; }
+  /// Why it cannot be used here and what to do; empty when it can.
+  const char* unavailable_reason() const { return detail::device_unavailable_reason(kind_number(), index_); }
   bool is_available() const { return detail::device_available(kind_number(), index_); }
   const char* name() const { return detail::device_name(kind_number(), index_); }
   /// "sm_90", or the CPU's instruction set.
@@ -99,10 +101,10 @@ class Stream {
     return *this;
   }
   ~Stream() {
-    if (owned_) detail::destroy_stream(native_, device_.kind_number(), device_.index());
+    if (owned_) detail::destroy_stream(device_.kind_number(), device_.index(), native_);
   }
 
-  void synchronize() const { detail::synchronize_stream(native_, device_.kind_number(), device_.index()); }
+  void synchronize() const { detail::synchronize_stream(device_.kind_number(), device_.index(), native_); }
   Device device() const { return device_; }
   void* native_handle() const { return native_; }
 
@@ -120,13 +122,13 @@ class [[nodiscard]] StreamGuard {
       : device_(stream.device()),
         previous_(detail::current_stream(device_.kind_number(), device_.index())),
         previous_device_(Device::current()) {
-    detail::set_current_stream(stream.native_handle(), device_.kind_number(), device_.index());
+    detail::set_current_stream(device_.kind_number(), device_.index(), stream.native_handle());
     if (!(previous_device_ == device_)) detail::set_current_device(device_.kind_number(), device_.index());
   }
   StreamGuard(const StreamGuard&) = delete;
   StreamGuard& operator=(const StreamGuard&) = delete;
   ~StreamGuard() {
-    detail::set_current_stream(previous_, device_.kind_number(), device_.index());
+    detail::set_current_stream(device_.kind_number(), device_.index(), previous_);
     if (!(previous_device_ == device_)) {
       detail::set_current_device(previous_device_.kind_number(), previous_device_.index());
     }
@@ -150,23 +152,23 @@ class Event {
     return *this;
   }
   ~Event() {
-    if (native_) detail::destroy_event(native_, device_.kind_number(), device_.index());
+    if (native_) detail::destroy_event(device_.kind_number(), device_.index(), native_);
   }
 
   /// Marks the work enqueued so far.
   void record() { record(Stream::current(device_)); }
   void record(const Stream& stream) {
-    detail::record_event(native_, stream.native_handle(), device_.kind_number(), device_.index());
+    detail::record_event(device_.kind_number(), device_.index(), native_, stream.native_handle());
   }
   /// Later work of the stream waits for this point.
   void wait() const { wait(Stream::current(device_)); }
   void wait(const Stream& stream) const {
-    detail::wait_event(stream.native_handle(), native_, device_.kind_number(), device_.index());
+    detail::wait_event(device_.kind_number(), device_.index(), stream.native_handle(), native_);
   }
-  void synchronize() const { detail::synchronize_event(native_, device_.kind_number(), device_.index()); }
+  void synchronize() const { detail::synchronize_event(device_.kind_number(), device_.index(), native_); }
   /// Milliseconds from `begin` to `end`; both must be recorded and done.
   static float elapsed(const Event& begin, const Event& end) {
-    return detail::elapsed_ms(begin.native_, end.native_, begin.device_.kind_number(), begin.device_.index());
+    return detail::elapsed_ms(begin.device_.kind_number(), begin.device_.index(), begin.native_, end.native_);
   }
   void* native_handle() const { return native_; }
 
@@ -175,7 +177,10 @@ class Event {
   void* native_;
 };
 
-/// Waits for the work of the current stream.
-inline void synchronize() { detail::synchronize(); }
+/// Waits for all work that kiln has enqueued on the current device.
+inline void synchronize() {
+  const Device device = Device::current();
+  detail::synchronize_device(device.kind_number(), device.index());
+}
 
 }  // namespace kiln

@@ -59,10 +59,6 @@ template <class Targets, class... S>
 void evaluate_several(Target* targets, const Expression<S>&... e) {
   const Parts parts[] = {e.parts()...};
   Evaluation evaluation{.parts = parts, .part_count = sizeof...(S), .target_count = sizeof...(S), .targets = targets};
-  const Where places[] = {e.where()...};
-  for (const Where& w : places) {
-    if (w.file) evaluation.where = w;
-  }
   evaluate(several_site<Targets, S...>, evaluation);
 }
 
@@ -77,7 +73,7 @@ void evaluate_tie(Tie<X...>& to, const Expression<S>&... e) {
 
 /// Computes an expression into a new array.
 template <class X>
-  requires(detail::role_of<X> == detail::Role::array)
+  requires(detail::array_operand<X>)
 Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x) {
   return Array<typename std::remove_cvref_t<X>::value_type>(static_cast<X&&>(x));
 }
@@ -98,28 +94,28 @@ auto eval(X&& x, Y&& y, Z&&... z) {
 template <class R, std::size_t... I, class... X>
 void eval_into(R& results, std::index_sequence<I...>, X&&... x) {
   auto to = kiln::tie(get<I>(results)...);
-  detail::evaluate_tie(to, detail::expression_of(detail::as_ref(static_cast<X&&>(x)))...);
+  detail::evaluate_tie(to, detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>)...);
 }
 
 /// Computes several expressions into existing arrays or views in one kernel: kl::eval(kl::tie(s, q), a + b, a * b).
 template <class... T, class... X>
   requires((detail::role_of<X> == detail::Role::array) && ...)
 void eval(Tie<T...> to, X&&... x) {
-  detail::evaluate_tie(to, detail::expression_of(detail::as_ref(static_cast<X&&>(x)))...);
+  detail::evaluate_tie(to, detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>)...);
 }
 
 /// Plans and compiles an expression without running it. `arch` ("sm_90", ...) needs no such device; null: this device.
 template <class X>
-  requires(detail::role_of<X> == detail::Role::array)
+  requires(detail::array_operand<X>)
 Inspection inspect(X&& x, const char* arch = nullptr) {
-  const auto e = detail::expression_of(detail::as_ref(static_cast<X&&>(x)));
+  const auto e = detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>);
   using E = std::remove_const_t<decltype(e)>;
   detail::Handle result;
   detail::Target target{&result, E::dtype, true};
   const detail::Parts parts = e.parts();
-  detail::Evaluation evaluation{.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target};
-  evaluation.where = e.where();
-  return Inspection(detail::inspect(detail::site_of<true, E::dtype, typename E::Structure>, evaluation, arch));
+  const detail::Evaluation evaluation{.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target};
+  detail::InlineSite& site = detail::site_of<true, E::dtype, typename E::Structure>;
+  return Inspection(detail::inspect(site.site, evaluation, arch));
 }
 
 template <class S>
@@ -129,7 +125,7 @@ typename Expression<S>::value_type Expression<S>::item(detail::Where w) const {
 template <class S>
 template <class T>
 auto Expression<S>::astype(detail::Where w) const {
-  return detail::convert<dtype_of<T>>(w, detail::Ref<Expression>{*this, false});
+  return detail::convert<dtype_of<T>>(w, *this, false);
 }
 
 }  // namespace kiln

@@ -4,34 +4,35 @@
 #include <utility>
 
 #include <kiln/detail/operators.h>
-#include <kiln/detail/structure.h>
 #include <kiln/detail/view_operations.h>
 
 namespace kiln {
 namespace detail {
 
-template <class T, unsigned N>
-struct Pack {
-  T items[N];
-  T* data() { return items; }
-  const T* data() const { return items; }
-};
-template <class T>
-struct Pack<T, 0> {
-  T* data() { return nullptr; }
-  const T* data() const { return nullptr; }
-};
-
-/// Where the next operand of each sort goes while an expression is put together.
-struct Cursor {
-  Handle* inputs;
-  ScalarArgument* scalars;
-  const void** tags;
-  Fragment** fragments;
-  Where* places;
-};
-
 struct Compose {};  // chooses the composing constructor
+
+inline Slot place(Where w) { return {nullptr, {reinterpret_cast<std::uintptr_t>(w.file), w.line}}; }
+
+/// Appends an operand's slots; the references of temporaries are taken over.
+template <class X>
+inline Slot* put(Slot* to, X& x, bool movable) {
+  if constexpr (Operand<X>::role == Role::number) {
+    const NumberOf<X> value = static_cast<NumberOf<X>>(x);
+    *to = {};
+    __builtin_memcpy(to->words, &value, sizeof value);
+    return to + 1;
+  } else if constexpr (Operand<X>::role == Role::baked) {
+    return put(to, x.value, false);
+  } else if constexpr (Operand<X>::role == Role::array) {
+    return x.put_slots(to, movable);
+  } else {
+    return to + 1;  // refused by Typed; no second error
+  }
+}
+inline Slot* put(Slot* to, Slot& slot, bool) {
+  *to = slot;
+  return to + 1;
+}
 
 }  // namespace detail
 
@@ -43,37 +44,19 @@ class Expression : public detail::Operators<Expression<S>>, public detail::ViewO
   using Structure = S;
   using value_type = typename detail::ElementOf<S::type>::type;
   static constexpr DType dtype = S::type;
-  static constexpr detail::Role kiln_role = detail::Role::array;
-  static constexpr detail::OperandType kiln_type{S::type, false};
 
-  Expression(const Expression& other) noexcept
-      : inputs_(other.inputs_),
-        scalars_(other.scalars_),
-        tags_(other.tags_),
-        fragments_(other.fragments_),
-        places_(other.places_) {
-    for (unsigned i = 0; i < S::counts.inputs; ++i) detail::retain(inputs_.data()[i].storage);
-    for (unsigned i = 0; i < S::counts.fragments; ++i) detail::retain(fragments_.data()[i]);
-  }
-  Expression(Expression&& other) noexcept
-      : inputs_(other.inputs_),
-        scalars_(other.scalars_),
-        tags_(other.tags_),
-        fragments_(other.fragments_),
-        places_(other.places_) {
-    other.disown();
+  Expression(const Expression& other) noexcept : owns_(true) { detail::copy_slots(slots_, other.slots_, S::size); }
+  Expression(Expression&& other) noexcept : owns_(other.owns_) {
+    __builtin_memcpy(slots_, other.slots_, sizeof slots_);
+    other.owns_ = false;
   }
   Expression& operator=(Expression other) noexcept {
-    std::swap(inputs_, other.inputs_);
-    std::swap(scalars_, other.scalars_);
-    std::swap(tags_, other.tags_);
-    std::swap(fragments_, other.fragments_);
-    std::swap(places_, other.places_);
+    std::swap(slots_, other.slots_);
+    std::swap(owns_, other.owns_);
     return *this;
   }
   ~Expression() {
-    for (unsigned i = 0; i < S::counts.inputs; ++i) detail::release(inputs_.data()[i].storage);
-    for (unsigned i = 0; i < S::counts.fragments; ++i) detail::release(fragments_.data()[i]);
+    if (owns_) detail::release_slots(slots_, S::size);
   }
 
   /// Rank and extents after broadcasting.
@@ -89,158 +72,121 @@ class Expression : public detail::Operators<Expression<S>>, public detail::ViewO
   auto astype(detail::Where w = detail::Where::current()) const;
 
   // For the library's templates.
-  template <class... X>
-  Expression(detail::Compose, detail::Where where, const detail::Ref<X>&... operands) noexcept {
-    detail::Cursor c = cursor();
-    (append(c, operands), ...);
-    if constexpr (S::counts.places > 0) places_.data()[S::counts.places - 1] = where;
-  }
-  detail::Parts parts() const {
-    return {detail::code_of<S>.items, inputs_.data(), scalars_.data(), tags_.data(),
-            fragments_.data(),        places_.data(), S::counts};
-  }
-  /// The line of the outermost operation.
-  detail::Where where() const {
-    if constexpr (S::counts.places > 0) {
-      return places_.data()[S::counts.places - 1];
+  explicit Expression(detail::Compose) noexcept : owns_(true) {}
+  detail::Slot* slots() { return slots_; }
+  detail::Parts parts() const { return {detail::code_of<S>.items, slots_, S::size}; }
+  detail::Slot* put_slots(detail::Slot* to, bool movable) noexcept {
+    if (movable) {
+      __builtin_memcpy(to, slots_, sizeof slots_);
+      owns_ = false;
     } else {
-      return {};
+      detail::copy_slots(to, slots_, S::size);
     }
+    return to + S::size;
   }
   Expression viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
     Expression copy(*this);
-    detail::view_of(copy.parts(), copy.inputs_.data(), copy.fragments_.data(), kind, numbers, count, w);
+    detail::view_of(copy.parts(), copy.slots_, kind, numbers, count, w);
     return copy;
   }
 
  private:
-  template <class>
-  friend class Expression;
-
-  detail::Cursor cursor() { return {inputs_.data(), scalars_.data(), tags_.data(), fragments_.data(), places_.data()}; }
-  void disown() noexcept {
-    for (unsigned i = 0; i < S::counts.inputs; ++i) inputs_.data()[i].storage = nullptr;
-    for (unsigned i = 0; i < S::counts.fragments; ++i) fragments_.data()[i] = nullptr;
-  }
-
-  template <class X>
-  static void append(detail::Cursor& c, const detail::Ref<X>& operand) noexcept {
-    if constexpr (std::is_same_v<X, detail::Handle>) {
-      *c.inputs++ = operand.value;  // ownership passes
-    } else if constexpr (std::is_same_v<X, detail::Fragment*>) {
-      *c.fragments++ = operand.value;
-    } else if constexpr (detail::role_of<X> == detail::Role::number) {
-      *c.scalars++ = detail::scalar_argument(operand.value);
-    } else if constexpr (detail::role_of<X> == detail::Role::baked) {
-      c.tags[0] = c.tags[1] = nullptr;
-      __builtin_memcpy(c.tags, &operand.value.value, sizeof(operand.value.value));
-      c.tags += 2;
-    } else if constexpr (requires { operand.value.handle(); }) {
-      *c.inputs++ = operand.movable ? const_cast<X&>(operand.value).release() : operand.value.share();
-    } else {
-      append_expression(c, const_cast<X&>(operand.value), operand.movable);
-    }
-  }
-  template <class T>
-  static void append_expression(detail::Cursor& c, Expression<T>& e, bool movable) noexcept {
-    constexpr detail::Counts n = T::counts;
-    for (unsigned i = 0; i < n.inputs; ++i) c.inputs[i] = e.inputs_.data()[i];
-    for (unsigned i = 0; i < n.scalars; ++i) c.scalars[i] = e.scalars_.data()[i];
-    for (unsigned i = 0; i < n.tags; ++i) c.tags[i] = e.tags_.data()[i];
-    for (unsigned i = 0; i < n.fragments; ++i) c.fragments[i] = e.fragments_.data()[i];
-    for (unsigned i = 0; i < n.places; ++i) c.places[i] = e.places_.data()[i];
-    if (movable) {
-      e.disown();
-    } else {
-      for (unsigned i = 0; i < n.inputs; ++i) detail::retain(c.inputs[i].storage);
-      for (unsigned i = 0; i < n.fragments; ++i) detail::retain(c.fragments[i]);
-    }
-    c = {c.inputs + n.inputs, c.scalars + n.scalars, c.tags + n.tags, c.fragments + n.fragments, c.places + n.places};
-  }
-
-  [[no_unique_address]] detail::Pack<detail::Handle, S::counts.inputs> inputs_;
-  [[no_unique_address]] detail::Pack<detail::ScalarArgument, S::counts.scalars> scalars_;
-  [[no_unique_address]] detail::Pack<const void*, S::counts.tags> tags_;
-  [[no_unique_address]] detail::Pack<detail::Fragment*, S::counts.fragments> fragments_;
-  [[no_unique_address]] detail::Pack<detail::Where, S::counts.places> places_;
+  detail::Slot slots_[S::size];
+  bool owns_;
 };
 
 namespace detail {
 
-/// The structure that operand X contributes when it is used as a value of type T.
-template <class X, DType T>
-constexpr auto structure_of() {
-  if constexpr (role_of<X> == Role::number) {
-    return static_cast<Parameter<T>*>(nullptr);
-  } else if constexpr (role_of<X> == Role::baked) {
-    return static_cast<Literal<T, X::dtype>*>(nullptr);
-  } else {
-    return static_cast<typename X::Structure*>(nullptr);
-  }
-}
-template <class X, DType T>
-using StructureOf = std::remove_pointer_t<decltype(structure_of<X, T>())>;
-
+/// The types of operation O on operands X, with the checks.
 template <Op O, class... X>
-constexpr Resolution resolution() {
-  constexpr OperandType types[] = {operand_type<X>()...};
-  return resolve(O, types, sizeof...(X));
-}
-
-template <class... X>
-constexpr void require_operands() {
-  static_assert(((role_of<X> != Role::none) && ...),
+struct Typed {
+  static_assert(((Operand<X>::role != Role::none) && ...),
                 "kiln: an operand is not an array, an expression, a traced value or a C++ number");
-  static_assert(((role_of<X> != Role::array) && ...) || ((role_of<X> != Role::traced) && ...),
+  static constexpr bool has_traced = ((Operand<X>::role == Role::traced) || ...);
+  static constexpr bool traced = has_traced && ((Operand<X>::role != Role::array) && ...);
+  static_assert(traced || !has_traced || ((Operand<X>::role != Role::array) && ...),
                 "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
-}
+  static constexpr OperandType types[] = {Operand<X>::type...};
+  static constexpr Resolution r = resolve(O, types, sizeof...(X));
+  static constexpr bool checked = require_well_typed<r.fault>();
+};
+
+template <Op O, class A, class B, class T = Typed<O, A, B>>
+using BinaryOf = Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
+                                  typename Operand<B>::template Structure<T::r.operands[1]>>>;
 
 /// A traced operation; defined in sym.h.
 template <Op O, class... X>
-auto apply_traced(Where where, const Ref<X>&... operands);
-
-template <Op O, class... X, std::size_t... I>
-auto compose(Where where, std::index_sequence<I...>, const Ref<X>&... operands) {
-  constexpr Resolution r = resolution<O, X...>();
-  return Expression<Apply<O, r.result, StructureOf<X, r.operands[I]>...>>(Compose{}, where, operands...);
-}
+auto record(Where where, const X&... operands);
 
 /// An integer power by a number needs an exponent >= 0: a result that is always 0 or 1 is a mistake.
 template <class A, class B>
-void check_power(Where where, const Ref<A>&, const Ref<B>& exponent) {
-  if constexpr (is_integer(operand_type<A>().type) && is_integer(operand_type<B>().type)) {
-    if constexpr (role_of<B> == Role::number) check_exponent(scalar_argument(exponent.value), where);
-    if constexpr (role_of<B> == Role::baked) check_exponent(scalar_argument(exponent.value.value), where);
+void check_power(Where where, const B& exponent) {
+  if constexpr (is_integer(Operand<A>::type.type) && is_integer(Operand<B>::type.type)) {
+    if constexpr (Operand<B>::role == Role::number) check_exponent(scalar_argument(exponent), where);
+    if constexpr (Operand<B>::role == Role::baked) check_exponent(scalar_argument(exponent.value), where);
   }
 }
 
-template <Op O, class... X>
-auto apply(Where where, Ref<X>... operands) {
-  require_operands<X...>();
-  if constexpr (((role_of<X> == Role::none) || ...)) {
-    return;
+template <Op O, class A>
+auto unary(Where where, const A& a, bool move_a) {
+  using T = Typed<O, A>;
+  static_assert(T::checked);
+  if constexpr (T::traced) {
+    return record<O>(where, a);
   } else {
-    constexpr Resolution r = resolution<O, X...>();
-    require_well_typed<O, r.error>();
-    if constexpr (O == Op::pow) check_power(where, operands...);
-    if constexpr (r.error != Fault::none) {
-      return;
-    } else if constexpr (((role_of<X> == Role::traced) || ...)) {
-      return apply_traced<O>(where, operands...);
-    } else {
-      return compose<O>(where, std::make_index_sequence<sizeof...(X)>{}, operands...);
-    }
+    Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>> e(Compose{});
+    *put(e.slots(), const_cast<A&>(a), move_a) = place(where);
+    return e;
   }
 }
 
-/// The value of `x` as an expression of its own.
+template <Op O, class A, class B>
+auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
+  using T = Typed<O, A, B>;
+  static_assert(T::checked);
+  if constexpr (O == Op::pow) check_power<A>(where, b);
+  if constexpr (T::traced) {
+    return record<O>(where, a, b);
+  } else {
+    BinaryOf<O, A, B> e(Compose{});
+    *put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
+    return e;
+  }
+}
+
+template <Op O, class A, class B, class C>
+auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, const C& c, bool move_c) {
+  using T = Typed<O, A, B, C>;
+  static_assert(T::checked);
+  if constexpr (T::traced) {
+    return record<O>(where, a, b, c);
+  } else {
+    Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
+                     typename Operand<B>::template Structure<T::r.operands[1]>,
+                     typename Operand<C>::template Structure<T::r.operands[2]>>>
+        e(Compose{});
+    Slot* const p = put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b);
+    *put(p, const_cast<C&>(c), move_c) = place(where);
+    return e;
+  }
+}
+
+/// An expression of one slot.
+template <class S>
+Expression<S> leaf(Slot slot) {
+  Expression<S> e(Compose{});
+  *e.slots() = slot;
+  return e;
+}
+inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
+
+/// The value of an array, view or expression as an expression of its own.
 template <class X>
-auto expression_of(Ref<X> x) {
-  if constexpr (requires { x.value.parts(); } && !requires { x.value.handle(); }) {
-    return x.movable ? X(static_cast<X&&>(const_cast<X&>(x.value))) : X(x.value);
-  } else {
-    return Expression<typename X::Structure>(Compose{}, Where{}, x);
-  }
+auto expression_of(const X& x, bool movable) {
+  Expression<typename Operand<X>::template Structure<Operand<X>::type.type>> e(Compose{});
+  put(e.slots(), const_cast<X&>(x), movable);
+  return e;
 }
 
 /// Refuses conversions that lose the imaginary part.
@@ -251,27 +197,28 @@ constexpr void require_convertible() {
 }
 
 template <DType To, class X>
-auto convert(Where where, const Ref<X>& x) {
-  require_convertible<operand_type<X>().type, To>();
-  return Expression<Convert<To, typename X::Structure>>(Compose{}, where, x);
+auto convert(Where where, const X& x, bool movable) {
+  require_convertible<Operand<X>::type.type, To>();
+  Expression<Convert<To, typename Operand<X>::template Structure<To>>> e(Compose{});
+  *put(e.slots(), const_cast<X&>(x), movable) = place(where);
+  return e;
 }
 
 }  // namespace detail
 
 /// A strongly typed run-time scalar: takes part in promotion like an array of type T with no axes.
 template <class T>
-Expression<detail::Parameter<dtype_of<T>>> scalar(std::type_identity_t<T> value) {
-  return {detail::Compose{}, detail::Where{}, detail::Ref<T>{value, false}};
+Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> scalar(std::type_identity_t<T> value) {
+  Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> e(detail::Compose{});
+  detail::put(e.slots(), value, false);
+  return e;
 }
 
 /// Names a shared subexpression: it is computed once per element however often it is used, and the type stays small.
-template <class X>
-  requires(detail::role_of<X> == detail::Role::array)
-auto let(X&& x) {
-  const auto e = detail::expression_of(detail::as_ref(static_cast<X&&>(x)));
-  using S = detail::Shared<decltype(e)::dtype>;
-  detail::Fragment* const fragment = detail::make_fragment(e.parts());
-  return Expression<S>(detail::Compose{}, e.where(), detail::Ref<detail::Fragment*>{fragment, true});
+template <detail::array_operand X>
+auto let(const X& x) {
+  const auto e = detail::expression_of(x, false);
+  return detail::leaf<detail::Shared<decltype(e)::dtype>>(detail::make_fragment(e.parts()));
 }
 
 }  // namespace kiln

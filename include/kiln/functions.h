@@ -5,24 +5,25 @@
 
 namespace kiln {
 
-#define KILN_FUNCTION_1(id)                                               \
-  template <class A>                                                      \
-    requires(detail::any_operand<A>)                                      \
-  auto id(A&& a, detail::Where w = detail::Where::current()) {            \
-    return detail::apply<Op::id>(w, detail::as_ref(static_cast<A&&>(a))); \
+#define KILN_FUNCTION_1(id)                                                            \
+  template <class A>                                                                   \
+    requires(detail::any_operand<A>)                                                   \
+  auto id(A&& a, detail::Where w = detail::Where::current()) {                         \
+    return detail::unary<Op::id, std::remove_cvref_t<A>>(w, a, detail::is_movable<A>); \
   }
-#define KILN_FUNCTION_2(id)                                                                                    \
-  template <class A, class B>                                                                                  \
-    requires(detail::any_operand<A, B>)                                                                        \
-  auto id(A&& a, B&& b, detail::Where w = detail::Where::current()) {                                          \
-    return detail::apply<Op::id>(w, detail::as_ref(static_cast<A&&>(a)), detail::as_ref(static_cast<B&&>(b))); \
+#define KILN_FUNCTION_2(id)                                                                                       \
+  template <class A, class B>                                                                                     \
+    requires(detail::any_operand<A, B>)                                                                           \
+  auto id(A&& a, B&& b, detail::Where w = detail::Where::current()) {                                             \
+    return detail::binary<Op::id, std::remove_cvref_t<A>, std::remove_cvref_t<B>>(w, a, detail::is_movable<A>, b, \
+                                                                                  detail::is_movable<B>);         \
   }
-#define KILN_FUNCTION_3(id)                                                                                   \
-  template <class A, class B, class C>                                                                        \
-    requires(detail::any_operand<A, B, C>)                                                                    \
-  auto id(A&& a, B&& b, C&& c, detail::Where w = detail::Where::current()) {                                  \
-    return detail::apply<Op::id>(w, detail::as_ref(static_cast<A&&>(a)), detail::as_ref(static_cast<B&&>(b)), \
-                                 detail::as_ref(static_cast<C&&>(c)));                                        \
+#define KILN_FUNCTION_3(id)                                                                                 \
+  template <class A, class B, class C>                                                                      \
+    requires(detail::any_operand<A, B, C>)                                                                  \
+  auto id(A&& a, B&& b, C&& c, detail::Where w = detail::Where::current()) {                                \
+    return detail::ternary<Op::id, std::remove_cvref_t<A>, std::remove_cvref_t<B>, std::remove_cvref_t<C>>( \
+        w, a, detail::is_movable<A>, b, detail::is_movable<B>, c, detail::is_movable<C>);                   \
   }
 // `where` below also takes conditions that are not bool.
 #define KILN_OP(id, arity, domain, result, cuda, llvm, doc) KILN_FUNCTION_##result##_##arity(id)
@@ -59,7 +60,7 @@ auto cast(X&& x, detail::Where w = detail::Where::current()) {
   if constexpr (detail::role_of<X> == detail::Role::traced) {
     return x.template astype<T>(w);
   } else {
-    return detail::convert<dtype_of<T>>(w, detail::as_ref(static_cast<X&&>(x)));
+    return detail::convert<dtype_of<T>, std::remove_cvref_t<X>>(w, x, detail::is_movable<X>);
   }
 }
 
@@ -67,17 +68,12 @@ auto cast(X&& x, detail::Where w = detail::Where::current()) {
 template <class C, class A, class B>
   requires(detail::any_operand<C, A, B>)
 auto where(C&& condition, A&& a, B&& b, detail::Where w = detail::Where::current()) {
-  if constexpr (detail::role_of<C> == detail::Role::array) {
-    if constexpr (std::remove_cvref_t<C>::kiln_type.type != DType::b1) {
-      return detail::apply<Op::where>(w, detail::as_ref(cast<bool>(static_cast<C&&>(condition), w)),
-                                      detail::as_ref(static_cast<A&&>(a)), detail::as_ref(static_cast<B&&>(b)));
-    } else {
-      return detail::apply<Op::where>(w, detail::as_ref(static_cast<C&&>(condition)),
-                                      detail::as_ref(static_cast<A&&>(a)), detail::as_ref(static_cast<B&&>(b)));
-    }
+  using Condition = detail::Operand<std::remove_cvref_t<C>>;
+  if constexpr (Condition::role == detail::Role::array && Condition::type.type != DType::b1) {
+    return where(cast<bool>(static_cast<C&&>(condition), w), static_cast<A&&>(a), static_cast<B&&>(b), w);
   } else {
-    return detail::apply<Op::where>(w, detail::as_ref(static_cast<C&&>(condition)), detail::as_ref(static_cast<A&&>(a)),
-                                    detail::as_ref(static_cast<B&&>(b)));
+    return detail::ternary<Op::where, std::remove_cvref_t<C>, std::remove_cvref_t<A>, std::remove_cvref_t<B>>(
+        w, condition, detail::is_movable<C>, a, detail::is_movable<A>, b, detail::is_movable<B>);
   }
 }
 
@@ -87,10 +83,10 @@ template <class X>
 auto index(const X& x, int axis, detail::Where w = detail::Where::current()) {
   if constexpr (detail::role_of<X> == detail::Role::traced) {
     detail::Recorder& recorder = x.recorder();
-    return Sym<std::int64_t>(recorder, detail::record_index(recorder, x.node_as(recorder, X::dtype, w), axis, w));
+    return Sym<std::int64_t>(recorder, detail::record_index(recorder, x.node_as(X::dtype, w), axis, w));
   } else {
-    const detail::Handle operand = detail::index_operand(detail::expression_of(detail::as_ref(x)).parts(), axis, w);
-    return Expression<detail::Iota>(detail::Compose{}, w, detail::Ref<detail::Handle>{operand, true});
+    const detail::Handle operand = detail::index_operand(detail::expression_of(x, false).parts(), axis, w);
+    return detail::leaf<detail::Iota>(detail::slot_of(operand));
   }
 }
 

@@ -1,9 +1,31 @@
 // kiln/npy.h -- NumPy's file format: every dtype, C and Fortran order.
+//
+// bfloat16, which NumPy lacks, is stored as ml_dtypes stores it: two opaque bytes, '<V2'. In NumPy:
+// np.load(path).view(ml_dtypes.bfloat16). A save replaces the file in one step or leaves it as it was.
 #pragma once
 
 #include <kiln/array.h>
 
 namespace kiln {
+
+/// What a file holds, from its header alone.
+struct NpyInfo {
+  DType dtype = DType::f32;
+  Shape shape;
+  bool fortran_order = false;
+};
+inline NpyInfo npy_info(const char* path, detail::Where w = detail::Where::current()) {
+  NpyInfo info;
+  std::int64_t extents[detail::max_rank] = {};
+  const int rank = detail::npy_info(path, info.dtype, extents, info.fortran_order, w);
+  info.shape = Shape(extents, rank);
+  return info;
+}
+template <class Path>
+  requires(requires(const Path& p) { p.c_str(); })
+NpyInfo npy_info(const Path& path, detail::Where w = detail::Where::current()) {
+  return npy_info(path.c_str(), w);
+}
 
 /// Reads an array; its dtype in the file must be T's. IoError names the file and what is wrong with it.
 template <class T>
@@ -18,7 +40,7 @@ Array<T> load_npy(const Path& path, detail::Where w = detail::Where::current()) 
 
 /// Writes an array, view or expression.
 template <class X>
-  requires(detail::role_of<X> == detail::Role::array)
+  requires(detail::array_operand<X>)
 void save_npy(const char* path, const X& x, detail::Where w = detail::Where::current()) {
   if constexpr (requires { x.handle(); }) {
     detail::save_npy(path, x.handle(), w);
@@ -27,7 +49,7 @@ void save_npy(const char* path, const X& x, detail::Where w = detail::Where::cur
   }
 }
 template <class Path, class X>
-  requires(requires(const Path& p) { p.c_str(); } && detail::role_of<X> == detail::Role::array)
+  requires(requires(const Path& p) { p.c_str(); } && detail::array_operand<X>)
 void save_npy(const Path& path, const X& x, detail::Where w = detail::Where::current()) {
   save_npy(path.c_str(), x, w);
 }

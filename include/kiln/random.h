@@ -10,9 +10,11 @@ template <class T, bool Normal>
 Array<T> make(const Shape& shape, std::uint64_t seed, detail::Where w) {
   static_assert(is_floating(dtype_of<T>), "kiln: random numbers are floating; cast the result for integers");
   using S = detail::Random<dtype_of<T>, Normal>;
-  const detail::Handle counter = detail::counter_operand(shape.data(), shape.rank());
-  return Array<T>(Expression<S>(detail::Compose{}, w, detail::Ref<detail::Handle>{counter, true},
-                                detail::Ref<std::uint64_t>{seed, false}));
+  Expression<S> e(detail::Compose{});
+  e.slots()[0] = detail::slot_of(detail::counter_operand(shape.data(), shape.rank()));
+  detail::put(e.slots() + 1, seed, false);
+  e.slots()[2] = detail::place(w);
+  return Array<T>(e);
 }
 
 }  // namespace detail_random

@@ -12,8 +12,6 @@ class Sym : public detail::Operators<Sym<T>>,
  public:
   using value_type = T;
   static constexpr DType dtype = dtype_of<T>;
-  static constexpr detail::Role kiln_role = detail::Role::traced;
-  static constexpr detail::OperandType kiln_type{dtype, false};
 
   Sym(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
 
@@ -33,7 +31,7 @@ class Sym : public detail::Operators<Sym<T>>,
 
   // For the library's templates.
   detail::Recorder& recorder() const { return *recorder_; }
-  detail::NodeId node_as(detail::Recorder&, DType type, detail::Where w) const {
+  detail::NodeId node_as(DType type, detail::Where w) const {
     return type == dtype ? node_ : detail::record_cast(*recorder_, node_, type, w);
   }
   template <class V>
@@ -57,8 +55,6 @@ class WeakSym : public detail::Operators<WeakSym<C>> {
  public:
   using value_type = C;
   static constexpr DType dtype = dtype_of<C>;
-  static constexpr detail::Role kiln_role = detail::Role::traced;
-  static constexpr detail::OperandType kiln_type{dtype, true};
 
   /// Scalar argument `slot` of the call.
   static WeakSym argument(detail::Recorder& recorder, unsigned slot) { return {recorder, slot, true}; }
@@ -67,7 +63,7 @@ class WeakSym : public detail::Operators<WeakSym<C>> {
   int ndim() const { return 0; }
   template <class U>
   Sym<U> astype(detail::Where w = detail::Where::current()) const {
-    return {*recorder_, detail::record_cast(*recorder_, node_as(*recorder_, dtype, w), dtype_of<U>, w)};
+    return {*recorder_, detail::record_cast(*recorder_, node_as(dtype, w), dtype_of<U>, w)};
   }
   template <class B = bool>
   explicit operator B() const {
@@ -79,7 +75,7 @@ class WeakSym : public detail::Operators<WeakSym<C>> {
   }
 
   detail::Recorder& recorder() const { return *recorder_; }
-  detail::NodeId node_as(detail::Recorder&, DType type, detail::Where w) const {
+  detail::NodeId node_as(DType type, detail::Where w) const {
     if (is_slot_) return detail::record_parameter(*recorder_, id_, type);
     return type == dtype ? id_ : detail::record_cast(*recorder_, id_, type, w);
   }
@@ -94,39 +90,35 @@ class WeakSym : public detail::Operators<WeakSym<C>> {
 namespace detail {
 
 template <class X>
-Recorder* recorder_of(const Ref<X>& x) {
-  if constexpr (role_of<X> == Role::traced) {
-    return &x.value.recorder();
+Recorder* recorder_of(const X& x) {
+  if constexpr (Operand<X>::role == Role::traced) {
+    return &x.recorder();
   } else {
     return nullptr;
   }
 }
 
 template <class X>
-NodeId node_as(Recorder& recorder, const Ref<X>& x, DType type, Where w) {
-  if constexpr (role_of<X> == Role::traced) {
-    return x.value.node_as(recorder, type, w);
-  } else if constexpr (role_of<X> == Role::baked) {
-    return record_number(recorder, scalar_argument(x.value.value), type, w);
-  } else {
+NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
+  if constexpr (Operand<X>::role == Role::traced) {
+    return x.node_as(type, w);
+  } else if constexpr (Operand<X>::role == Role::baked) {
     return record_number(recorder, scalar_argument(x.value), type, w);
+  } else {
+    return record_number(recorder, scalar_argument(x), type, w);
   }
 }
 
 template <Op O, class... X>
-auto apply_traced(Where where, const Ref<X>&... operands) {
-  constexpr Resolution r = resolution<O, X...>();
+auto record(Where where, const X&... operands) {
+  constexpr Resolution r = Typed<O, X...>::r;
   Recorder* recorder = nullptr;
   ((recorder = recorder ? recorder : recorder_of(operands)), ...);
   unsigned i = 0;
   const NodeId nodes[] = {node_as(*recorder, operands, r.operands[i++], where)...};
   const NodeId node = record_operation(*recorder, O, r.result, nodes, sizeof...(X), where);
   using Element = typename ElementOf<r.result>::type;
-  if constexpr (r.weak) {
-    return WeakSym<Element>(*recorder, node);
-  } else {
-    return Sym<Element>(*recorder, node);
-  }
+  return std::conditional_t<r.weak, WeakSym<Element>, Sym<Element>>(*recorder, node);
 }
 
 }  // namespace detail

@@ -35,6 +35,7 @@ class CudaBackend final : public Backend {
   float elapsed_ms(void* begin, void* end) override;
   void bind_thread() override;
   bool is_capturing(NativeStream stream) override;
+  Memory memory_kind(const void* memory) override;
 
   /// Lets the other devices read this device's pool, where the hardware can.
   void add_peer(CUdevice peer) { peers_.push_back(peer); }

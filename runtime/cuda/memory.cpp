@@ -102,4 +102,15 @@ void CudaBackend::copy(void* to, const void* from, std::size_t bytes, Copy kind,
     synchronize(stream);
 }
 
+/// Addresses that the driver does not know are ordinary host memory, which only some systems let the device read.
+Backend::Memory CudaBackend::memory_kind(const void* memory) {
+  unsigned type = 0;
+  const CUresult result = in_context(
+      *this, [&] { return driver().pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory)); });
+  if (result == CUDA_SUCCESS) return Memory::device;  // pinned and managed memory included
+  int reads_host_memory = 0;
+  driver().device_attribute(&reads_host_memory, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device_);
+  return result == CUDA_ERROR_INVALID_VALUE && !reads_host_memory ? Memory::host : Memory::unknown;
+}
+
 }  // namespace kiln::runtime::cuda

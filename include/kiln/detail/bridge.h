@@ -163,8 +163,8 @@ KILN_API int npy_info(const char* path, DType& type, std::int64_t* shape, bool& 
 KILN_API void save_npy(const char* path, const Handle& h, Where);
 
 // ------------------------------------------------------------------ devices and streams
-// A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does not
-// exist or cannot be used.
+// A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does
+// not exist or cannot be used.
 KILN_API void current_device(int& kind, int& index);
 KILN_API void set_current_device(int kind, int index);  // of this thread
 /// Devices that exist here; device `position` of the list, the CPU first.
@@ -175,11 +175,12 @@ KILN_API bool device_available(int kind, int index) noexcept;
 KILN_API const char* device_unavailable_reason(int kind, int index);
 KILN_API const char* device_name(int kind, int index);  // static storage: "NVIDIA H200"
 KILN_API const char* device_arch(int kind, int index);  // static storage: "sm_90"
-/// Waits for all streams that kiln knows on the device: the default stream, this thread's current one and every kl::Stream.
+/// Waits for all streams that kiln knows on the device: the default stream, this thread's current one and every
+/// kl::Stream.
 KILN_API void synchronize_device(int kind, int index);
 
-/// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so that
-/// memory which is still to be freed in their order can be.
+/// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so
+/// that memory which is still to be freed in their order can be.
 KILN_API void* create_stream(int kind, int index);
 KILN_API void destroy_stream(int kind, int index, void* stream) noexcept;
 KILN_API void synchronize_stream(int kind, int index, void* stream);

@@ -1,8 +1,8 @@
 // kiln/detail/element.h -- C++ element types of DTypes, C++ numbers as scalar arguments, roles of operands.
 #pragma once
 
-#include <kiln/detail/program.h>
 #include <kiln/detail/rules.h>
+#include <kiln/detail/structure.h>
 
 // std::complex is named, never completed, here: <complex> is the user's include.
 #if defined(__GLIBCXX__)
@@ -68,62 +68,98 @@ enum class Role : std::uint8_t { none, array, traced, baked, number };
 template <class X>
 concept number = std::is_arithmetic_v<X> || std::is_same_v<X, half> || std::is_same_v<X, bfloat16> || complex_like<X>;
 
+/// long double is used as double.
+template <class C>
+using NumberOf = std::conditional_t<std::is_same_v<C, long double>, double, C>;
+
 template <class X>
-constexpr Role role_of_type() {
-  if constexpr (requires { X::kiln_role; }) {
-    return X::kiln_role;
+constexpr DType number_type() {
+  if constexpr (number<X>) {
+    return dtype_of<NumberOf<X>>;
   } else {
-    return number<X> ? Role::number : Role::none;
+    return DType::f32;
   }
 }
+
+/// What the templates need to know of an operand of type X: its role, type and contribution to a structure.
 template <class X>
-inline constexpr Role role_of = role_of_type<std::remove_cvref_t<X>>();
+struct Operand {
+  static constexpr Role role = number<X> ? Role::number : Role::none;
+  static constexpr OperandType type{number_type<X>(), true};
+  template <DType T>
+  using Structure = Parameter<T, type.type>;
+};
+template <class C>
+struct Operand<Const<C>> {
+  static constexpr Role role = Role::baked;
+  static constexpr OperandType type{dtype_of<C>, true};
+  template <DType T>
+  using Structure = Literal<T, type.type>;
+};
+template <class S>
+struct Operand<Expression<S>> {
+  static constexpr Role role = Role::array;
+  static constexpr OperandType type{S::type, false};
+  template <DType>
+  using Structure = S;
+};
+template <class T>
+struct Operand<Array<T>> {
+  static constexpr Role role = Role::array;
+  static constexpr OperandType type{dtype_of<T>, false};
+  template <DType>
+  using Structure = Input<type.type>;
+};
+template <class T>
+struct Operand<View<T>> : Operand<Array<std::remove_const_t<T>>> {};
+template <class T>
+struct Operand<Sym<T>> {
+  static constexpr Role role = Role::traced;
+  static constexpr OperandType type{dtype_of<T>, false};
+  template <DType>
+  using Structure = Input<type.type>;  // of refused operations only
+};
+template <class C>
+struct Operand<WeakSym<C>> {
+  static constexpr Role role = Role::traced;
+  static constexpr OperandType type{dtype_of<C>, true};
+  template <DType>
+  using Structure = Input<type.type>;
+};
+
+template <class X>
+inline constexpr Role role_of = Operand<std::remove_cvref_t<X>>::role;
 
 /// True when an operand makes the call an operation on arrays or traced values.
 template <class... X>
 concept any_operand = ((role_of<X> == Role::array || role_of<X> == Role::traced) || ...);
-
 template <class X>
-constexpr OperandType operand_type() {
-  if constexpr (role_of<X> == Role::number) {
-    if constexpr (std::is_same_v<X, long double>) return {DType::f64, true};
-    return {dtype_of<X>, true};
-  } else {
-    return X::kiln_type;
-  }
-}
+concept array_operand = role_of<X> == Role::array;
 
 template <class C>
 ScalarArgument scalar_argument(const C& value) {
   ScalarArgument s;
-  if constexpr (std::is_same_v<C, long double>) {
-    return scalar_argument(static_cast<double>(value));
-  } else {
-    s.type = dtype_of<C>;
-    __builtin_memcpy(s.bytes, &value, sizeof(C));
-    return s;
-  }
+  const NumberOf<C> v = static_cast<NumberOf<C>>(value);
+  s.type = dtype_of<NumberOf<C>>;
+  __builtin_memcpy(s.bytes, &v, sizeof v);
+  return s;
 }
 
-/// An operand on its way into an expression: `movable` when its operands may be taken over.
+/// True for arguments of forwarding references whose references may be taken over.
 template <class X>
-struct Ref {
-  const X& value;
-  bool movable;
-};
-template <class X>
-Ref<std::remove_cvref_t<X>> as_ref(X&& x) {
-  return {x, !std::is_lvalue_reference_v<X> && !std::is_const_v<std::remove_reference_t<X>>};
-}
+inline constexpr bool is_movable = !std::is_reference_v<X> && !std::is_const_v<X>;
 
-/// The array operand of an operator. The implicit conversion notes the line where the operator was written.
+/// The array operand of an operator. The implicit conversion notes the line where the operator was written, and whether
+/// the operand is a temporary whose references may be taken over.
 template <class Self>
-struct Located : Ref<Self> {
+struct Located {
+  const Self& value;
+  bool movable;
   Where where;
   Located(const Self& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
-      : Ref<Self>{v, false}, where{f, l} {}
+      : value(v), movable(false), where{f, l} {}
   Located(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
-      : Ref<Self>{v, true}, where{f, l} {}
+      : value(v), movable(true), where{f, l} {}
 };
 
 }  // namespace detail
@@ -132,9 +168,7 @@ struct Located : Ref<Self> {
 template <class C>
 struct Const {
   static_assert(detail::number<C>, "kiln: kl::Const and kl::lit take a C++ number");
-  static constexpr detail::Role kiln_role = detail::Role::baked;
   static constexpr DType dtype = dtype_of<C>;
-  static constexpr detail::OperandType kiln_type{dtype, true};
   C value;
   constexpr Const(C v) : value(v) {}
   template <class D>

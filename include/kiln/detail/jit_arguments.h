@@ -28,9 +28,6 @@ class Archs {
 };
 
 // ------------------------------------------------------------------ what the lambda receives
-template <class A>
-using NumberOf = std::conditional_t<std::is_same_v<A, long double>, double, A>;
-
 /// A number offered to a kl::Const<T> parameter; converts to nothing else.
 template <class A>
 struct ConstArgument {
@@ -58,11 +55,10 @@ auto traced_argument(Recorder& recorder, const TracedArgument& traced, const voi
 template <class A, bool IsConst>
 using ReceivedAs = decltype(traced_argument<A, IsConst>(std::declval<Recorder&>(), TracedArgument{}, nullptr));
 
-template <class F, unsigned Mask, class Indices, class... A>
-inline constexpr bool accepts = false;
 template <class F, unsigned Mask, std::size_t... I, class... A>
-inline constexpr bool accepts<F, Mask, std::index_sequence<I...>, A...> =
-    std::is_invocable_v<const F&, ReceivedAs<A, ((Mask >> I) & 1) != 0>...>;
+constexpr bool accepts(std::index_sequence<I...>, const std::type_identity<A>*...) {
+  return requires(const F& f) { f(std::declval<ReceivedAs<A, ((Mask >> I) & 1) != 0>>()...); };
+}
 
 /// The arguments (as bits) that the lambda declares as kl::Const, or -1 when it cannot be called. Masks are tried in
 /// increasing order, so an `auto` parameter never receives a constant.
@@ -73,7 +69,7 @@ constexpr int const_mask() {
     ((bits |= role_of<A> == Role::number ? 1u << i : 0u, ++i), ...);
     return bits;
   }();
-  if constexpr (accepts<F, Mask, std::index_sequence_for<A...>, A...>) {
+  if constexpr (accepts<F, Mask>(std::index_sequence_for<A...>{}, static_cast<std::type_identity<A>*>(nullptr)...)) {
     return static_cast<int>(Mask);
   } else if constexpr (Mask == numbers) {
     return -1;
@@ -95,40 +91,33 @@ auto inlined(const A& a) {
 }
 
 // ------------------------------------------------------------------ what the library receives
-/// Argument `A` as flat data; keeps the bytes of numbers.
+template <Instruction::Kind K, DType Source>
+inline constexpr Instruction number_code[1] = {{.kind = K, .type = Source, .source = Source}};
+
+/// Argument `A` as flat data; keeps the slot of a number.
 template <class A, bool IsConst>
 class ArgumentData {
  public:
   explicit ArgumentData(const A& a) : value_(a) {
-    if constexpr (role_of<A> == Role::number) scalar_ = scalar_argument(a);
-    if constexpr (role_of<A> == Role::baked) scalar_ = scalar_argument(a.value);
-    __builtin_memcpy(tags_, scalar_.bytes, sizeof tags_);
+    if constexpr (Operand<A>::role != Role::array) put(&number_, const_cast<A&>(a), false);
   }
   Parts parts() const {
-    Parts p;
-    if constexpr (role_of<A> == Role::array) {
-      if constexpr (requires { value_.handle(); }) {
-        p.code = code_of<typename A::Structure>.items;
-        p.inputs = &value_.handle();
-        p.counts = A::Structure::counts;
-      } else {
-        p = value_.parts();
-      }
-    } else if constexpr (role_of<A> == Role::number && !IsConst) {
-      p.scalars = &scalar_;
-      p.counts.scalars = 1;
+    if constexpr (requires { value_.parts(); }) {
+      return value_.parts();
+    } else if constexpr (requires { value_.handle(); }) {
+      // A Handle is a slot, bit for bit.
+      return {code_of<Input<A::dtype>>.items, reinterpret_cast<const Slot*>(&value_.handle()), 1};
     } else {
-      p.tags = tags_;
-      p.counts.tags = 2;
+      constexpr bool baked = IsConst || Operand<A>::role == Role::baked;
+      return {number_code < baked ? Instruction::constant : Instruction::argument, Operand<A>::type.type >, &number_,
+              1};
     }
-    return p;
   }
   const void* value() const { return &value_; }
 
  private:
   const A& value_;
-  ScalarArgument scalar_;
-  const void* tags_[2];
+  Slot number_;
 };
 
 /// A stand-in argument of the given signature, for f.compile<...>.
@@ -148,12 +137,28 @@ struct SignatureArgument<Sig<T, Rank>> {
 };
 
 // ------------------------------------------------------------------ results
+/// What a call that was refused returns, so that the refusal is the only error.
+struct Refused {};
+struct RefusedOutputs {
+  using Arrays = Refused;
+  static constexpr unsigned count = 1;
+  template <class... X>
+  static constexpr bool convertible() {
+    return true;
+  }
+  template <class V>
+  static void store(const V&, NodeId*) {}
+  static void targets(Refused&, Target*) {}
+};
+
 template <class R>
-struct Outputs {
+struct Outputs : RefusedOutputs {
   static_assert(!std::is_void_v<R>, "kiln: the lambda of kl::jit returns nothing; return the value to store");
   static_assert(std::is_void_v<R> || no_dtype<R>::value,
                 "kiln: the lambda of kl::jit must return a traced value or a std::tuple of traced values");
 };
+template <>
+struct Outputs<Refused> : RefusedOutputs {};
 template <class S>
   requires(role_of<S> == Role::traced)
 struct Outputs<S> {
@@ -169,7 +174,7 @@ struct Outputs<S> {
     static_assert(N == M, "kiln: f.into(...) needs one destination per value that the lambda returns");
   }
   static constexpr unsigned count = 1;
-  static void store(const S& s, NodeId* nodes) { nodes[0] = s.node_as(s.recorder(), S::dtype, Where{}); }
+  static void store(const S& s, NodeId* nodes) { nodes[0] = s.node_as(S::dtype, Where{}); }
   static void targets(Arrays& a, Target* to) { to[0] = a.target(); }
 };
 template <template <class...> class Tuple, class... S>
@@ -190,7 +195,7 @@ struct Outputs<Tuple<S...>> {
  private:
   template <std::size_t... I>
   static void store(const Tuple<S...>& values, NodeId* nodes, std::index_sequence<I...>) {
-    ((nodes[I] = get<I>(values).node_as(get<I>(values).recorder(), S::dtype, Where{})), ...);
+    ((nodes[I] = get<I>(values).node_as(S::dtype, Where{})), ...);
   }
   template <std::size_t... I>
   static void targets(Arrays& arrays, Target* to, std::index_sequence<I...>) {
@@ -199,8 +204,18 @@ struct Outputs<Tuple<S...>> {
 };
 
 // ------------------------------------------------------------------ calls
+/// What a call is traced for: arrays and views of one element type are alike, expressions differ by structure.
+template <class A>
+struct KeyOf {
+  using type = NumberOf<A>;
+};
+template <array_operand A>
+struct KeyOf<A> {
+  using type = typename Operand<A>::template Structure<Operand<A>::type.type>;
+};
+
 /// Its address tells apart the argument types that share the site of a jit object.
-template <class F, class... A>
+template <class F, class... Keys>
 inline constexpr char function_signature = 0;
 
 template <class F, class Indices, class... A>
@@ -230,7 +245,9 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   using Arrays = typename Output::Arrays;
 
   static void trace(Recorder& recorder, const void* environment, const TracedArgument* traced, NodeId* nodes) {
-    Output::store(invoke(*static_cast<const Environment*>(environment), recorder, traced), nodes);
+    if constexpr (!std::is_void_v<Result>) {
+      Output::store(invoke(*static_cast<const Environment*>(environment), recorder, traced), nodes);
+    }
   }
 
   template <class J, class Run>
@@ -244,10 +261,10 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
     e.trace = &trace;
     e.environment = &environment;
-    e.signature = &function_signature<F, A...>;
+    e.signature = &function_signature<F, typename KeyOf<A>::type...>;
     e.name = f.name();
     e.options = f.code_options();
-    return run(f.template site<A...>(), e);
+    return run(f.template site<typename KeyOf<A>::type...>(), e);
   }
 
   template <class J>

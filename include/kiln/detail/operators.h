@@ -10,35 +10,36 @@
 
 namespace kiln::detail {
 
-/// Records or composes one operation; defined for expressions in expr.h and for traced values in sym.h.
-template <Op O, class... X>
-auto apply(Where where, Ref<X>... operands);
+/// Compose or record one operation (expr.h). The flags tell which operands are temporaries.
+template <Op O, class A>
+auto unary(Where where, const A& a, bool move_a);
+template <Op O, class A, class B>
+auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b);
 
 /// The left operand of an operator whose array stands on the right: anything but another array.
 template <class L>
-concept left_number =
-    role_of<L> != Role::array && role_of<L> != Role::traced && (!std::is_class_v<L> || role_of<L> != Role::none);
+concept left_number = role_of<L> == Role::number || role_of<L> == Role::baked || !std::is_class_v<L>;
 
-#define KILN_BINARY(symbol, op)                                                            \
-  template <class R>                                                                       \
-  friend auto operator symbol(Located<Self> l, R&& r) {                                    \
-    return apply<Op::op>(l.where, static_cast<Ref<Self>>(l), as_ref(static_cast<R&&>(r))); \
-  }                                                                                        \
-  template <left_number L>                                                                 \
-  friend auto operator symbol(const L& l, Located<Self> r) {                               \
-    return apply<Op::op>(r.where, as_ref(l), static_cast<Ref<Self>>(r));                   \
+#define KILN_BINARY(symbol, op)                                                                         \
+  template <class R>                                                                                    \
+  friend auto operator symbol(Located<Self> l, R&& r) {                                                 \
+    return binary<Op::op, Self, std::remove_cvref_t<R>>(l.where, l.value, l.movable, r, is_movable<R>); \
+  }                                                                                                     \
+  template <left_number L>                                                                              \
+  friend auto operator symbol(const L& l, Located<Self> r) {                                            \
+    return binary<Op::op>(r.where, l, false, r.value, r.movable);                                       \
   }
 #define KILN_EQUALITY(symbol, op)                          \
   template <class R>                                       \
   friend auto operator symbol(const Self& l, const R& r) { \
-    return apply<Op::op>(Where{}, as_ref(l), as_ref(r));   \
+    return binary<Op::op>(Where{}, l, false, r, false);    \
   }                                                        \
   template <left_number L>                                 \
   friend auto operator symbol(const L& l, const Self& r) { \
-    return apply<Op::op>(Where{}, as_ref(l), as_ref(r));   \
+    return binary<Op::op>(Where{}, l, false, r, false);    \
   }
 #define KILN_UNARY(symbol, op) \
-  friend auto operator symbol(Located<Self> a) { return apply<Op::op>(a.where, static_cast<Ref<Self>>(a)); }
+  friend auto operator symbol(Located<Self> a) { return unary<Op::op>(a.where, a.value, a.movable); }
 
 template <class Self>
 struct Operators {
@@ -74,11 +75,11 @@ struct Assigned {
   Assigned(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {}
 };
 
-#define KILN_COMPOUND(symbol, op)                                                                   \
-  template <class R>                                                                                \
-  friend Self& operator symbol(Assigned<Self> l, R && r) {                                          \
-    l.value.update(apply<Op::op>(l.where, Ref<Self>{l.value, false}, as_ref(static_cast<R&&>(r)))); \
-    return l.value;                                                                                 \
+#define KILN_COMPOUND(symbol, op)                                                                            \
+  template <class R>                                                                                         \
+  friend Self& operator symbol(Assigned<Self> l, R && r) {                                                   \
+    l.value.update(binary<Op::op, Self, std::remove_cvref_t<R>>(l.where, l.value, false, r, is_movable<R>)); \
+    return l.value;                                                                                          \
   }
 
 /// a += b and its like: computes into `a`, which keeps its shape and type.

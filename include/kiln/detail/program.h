@@ -1,50 +1,63 @@
-// kiln/detail/program.h -- inline expressions as flat data: a constant postfix program and the operands it consumes.
+// kiln/detail/program.h -- inline expressions as flat data: a constant postfix program and one slot per instruction.
 //
-// An expression's type fixes its program; the object holds only operands. Everything that works on them is in the
-// library.
+// An expression's type fixes its program; the object holds only slots. Everything that works on them is in the library.
 #pragma once
 
 #include <kiln/detail/bridge.h>
 
 namespace kiln::detail {
 
-/// One step of a postfix program. Inputs, scalars, tags, fragments and places are consumed in program order.
+/// One step of a postfix program; slot i belongs to instruction i.
 struct Instruction {
-  enum Kind : std::uint8_t { input, iota, parameter, literal, fragment, operation, cast, uniform, normal };
+  enum Kind : std::uint8_t {
+    input,      ///< slot: the array's Handle
+    iota,       ///< slot: the Handle of an index operand (see record_iota)
+    parameter,  ///< slot: a number of type `source`, converted to `type` at each call
+    literal,    ///< slot: a number of type `source`, part of the kernel and of its key
+    fragment,   ///< slot: a shared subexpression
+    operation,  ///< slot: where it was written, as for the following
+    cast,
+    uniform,
+    normal,
+    argument,  ///< a number given to a traced function: recorded where it is used
+    constant   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+  };
   Kind kind = input;
-  DType type = DType::f32;    ///< of the value
-  DType source = DType::f32;  ///< literal: type of the number as written
+  DType type = DType::f32;
+  DType source = DType::f32;
   std::uint8_t arity = 0;
   Op op = Op::add;
 };
 
-/// How many operands of each sort a program consumes, and its length.
-struct Counts {
-  unsigned inputs = 0, scalars = 0, tags = 0, fragments = 0, places = 0, code = 0;
-  friend constexpr Counts operator+(const Counts& a, const Counts& b) {
-    return {a.inputs + b.inputs,       a.scalars + b.scalars, a.tags + b.tags,
-            a.fragments + b.fragments, a.places + b.places,   a.code + b.code};
-  }
+/// What an instruction works on, 24 bytes: a Handle, the bytes of a number, or a source line. `owner` is a Storage, or
+/// a Fragment with the lowest bit set, of which the slot holds a reference; null for numbers and lines.
+struct Slot {
+  void* owner;
+  std::uint64_t words[2];
 };
+static_assert(sizeof(Slot) == sizeof(Handle));
 
-/// Heap copy of an expression, shared by every expression that uses it (kl::let). First member: atomic count (long).
-struct Fragment;
-KILN_API void destroy(Fragment* fragment) noexcept;
-inline void retain(Fragment* f) { __atomic_fetch_add(reinterpret_cast<long*>(f), 1L, __ATOMIC_RELAXED); }
-inline void release(Fragment* f) noexcept {
-  if (f && __atomic_fetch_sub(reinterpret_cast<long*>(f), 1L, __ATOMIC_ACQ_REL) == 1L) destroy(f);
-}
+/// Copies slots and retains what they refer to.
+KILN_API void copy_slots(Slot* to, const Slot* from, unsigned count) noexcept;
+KILN_API void release_slots(Slot* slots, unsigned count) noexcept;
 
-/// An expression, array or number as the library sees it. Pointers into the user's object; nothing is owned.
+/// An expression, array or number as the library sees it. Nothing is owned.
 struct Parts {
   const Instruction* code = nullptr;
-  const Handle* inputs = nullptr;
-  const ScalarArgument* scalars = nullptr;
-  const void* const* tags = nullptr;  ///< a baked number takes two: the bytes of its value
-  Fragment* const* fragments = nullptr;
-  const Where* places = nullptr;
-  Counts counts;
+  const Slot* slots = nullptr;
+  unsigned size = 0;
 };
+
+/// The site of an inline expression with one destination type, and its program.
+struct InlineSite {
+  const Instruction* code;
+  unsigned size;
+  DType type;
+  bool resizable;
+  Site site{};
+};
+/// Evaluates into `target`.
+KILN_API void evaluate(InlineSite& site, Handle& target, const Slot* slots);
 
 /// An argument of a traced function: its node, or (numbers) the slot of the scalar.
 struct TracedArgument {
@@ -66,7 +79,6 @@ struct Evaluation {
   const char* name = nullptr;
   const LaunchControl* launch = nullptr;
   CodeOptions options = {};
-  Where where = {};
 };
 
 KILN_API void evaluate(Site& site, const Evaluation& evaluation);
@@ -74,16 +86,16 @@ KILN_API Inspection* inspect(Site& site, const Evaluation& evaluation, const cha
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
-/// Broadcasts every operand to the expression's shape, then applies the view to each. `inputs` and `fragments`, the
-/// arrays that `parts` points to, are replaced in place; unchanged when it throws.
-KILN_API void view_of(const Parts& parts, Handle* inputs, Fragment** fragments, ViewKind kind,
-                      const std::int64_t* numbers, unsigned count, Where where);
+/// Broadcasts every operand to the expression's shape, then applies the view to each. `slots`, the array that `parts`
+/// points to, is changed in place; unchanged when it throws.
+KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count,
+                      Where where);
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.
 KILN_API Handle counter_operand(const std::int64_t* shape, int rank);
-/// A shared copy of the expression; operands are retained.
-KILN_API Fragment* make_fragment(const Parts& parts);
+/// A shared copy of the expression, as the slot that refers to it. Operands are retained.
+KILN_API Slot make_fragment(const Parts& parts);
 
 /// ShapeError unless `count` values fill `shape` exactly.
 KILN_API void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where where);

@@ -64,7 +64,7 @@ struct Resolution {
   DType operands[3] = {};
   DType result = DType::f32;
   bool weak = false;  ///< every operand is weak, so the result is
-  Fault error = Fault::none;
+  Fault fault = Fault::none;
   constexpr bool operator==(const Resolution&) const = default;
 };
 
@@ -143,14 +143,14 @@ constexpr Resolution resolve(Op op, const OperandType* operands, unsigned count)
     r.operands[i] = own ? operands[i].type : common;
   }
   r.result = result_of(row.result, computed);
-  if (!exact_integers && !(row.domain & (1u << static_cast<int>(kind_of(common))))) r.error = error_for(op, common);
+  if (!exact_integers && !(row.domain & (1u << static_cast<int>(kind_of(common))))) r.fault = error_for(op, common);
   return r;
 }
 
 /// Refuses ill-typed operations with the rule in words. `O` and the operand types stand in the compiler's context
 /// lines.
-template <Op O, Fault E>
-constexpr void require_well_typed() {
+template <Fault E>
+constexpr bool require_well_typed() {
   static_assert(E != Fault::mod, "kiln: % needs integer operands; use kl::fmod or kl::remainder for floats");
   static_assert(E != Fault::shift, "kiln: << and >> need integer operands");
   static_assert(E != Fault::bits, "kiln: & | ^ ~ need bool or integer operands");
@@ -159,6 +159,7 @@ constexpr void require_well_typed() {
   static_assert(E != Fault::complex_operand, "kiln: this operation is not defined for complex operands");
   static_assert(E != Fault::floating_operand, "kiln: this operation is not defined for floating operands");
   static_assert(E != Fault::kind, "kiln: this operation is not defined for operands of this kind; cast them first");
+  return true;
 }
 
 }  // namespace kiln::detail

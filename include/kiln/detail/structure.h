@@ -8,30 +8,34 @@ namespace kiln::detail {
 template <DType T>
 struct Input {
   static constexpr DType type = T;
-  static constexpr Counts counts{.inputs = 1, .code = 1};
+  static constexpr unsigned size = 1;
+  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::input, .type = T}; }
 };
 
 /// An affine function of the element's position: kl::index, counters.
 struct Iota {
   static constexpr DType type = DType::i64;
-  static constexpr Counts counts{.inputs = 1, .code = 1};
+  static constexpr unsigned size = 1;
+  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::iota, .type = type}; }
 };
 
-/// A run-time scalar, converted by the host to T.
-template <DType T>
+/// A run-time scalar given as a Source and converted by the host to T.
+template <DType T, DType Source>
 struct Parameter {
   static constexpr DType type = T;
-  static constexpr Counts counts{.scalars = 1, .code = 1};
-  static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::parameter, .type = T}; }
+  static constexpr unsigned size = 1;
+  static constexpr bool has_place = false;
+  static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::parameter, .type = T, .source = Source}; }
 };
 
 /// A baked number written as Source and used as T.
 template <DType T, DType Source>
 struct Literal {
   static constexpr DType type = T;
-  static constexpr Counts counts{.tags = 2, .code = 1};
+  static constexpr unsigned size = 1;
+  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::literal, .type = T, .source = Source}; }
 };
 
@@ -39,14 +43,16 @@ struct Literal {
 template <DType T>
 struct Shared {
   static constexpr DType type = T;
-  static constexpr Counts counts{.fragments = 1, .code = 1};
+  static constexpr unsigned size = 1;
+  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::fragment, .type = T}; }
 };
 
 template <Op O, DType T, class... C>
 struct Apply {
   static constexpr DType type = T;
-  static constexpr Counts counts = (C::counts + ...) + Counts{.places = 1, .code = 1};
+  static constexpr unsigned size = (C::size + ...) + 1;
+  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     (C::emit(p), ...);
     *p++ = {.kind = Instruction::operation, .type = T, .arity = sizeof...(C), .op = O};
@@ -56,7 +62,8 @@ struct Apply {
 template <DType T, class C>
 struct Convert {
   static constexpr DType type = T;
-  static constexpr Counts counts = C::counts + Counts{.places = 1, .code = 1};
+  static constexpr unsigned size = C::size + 1;
+  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     C::emit(p);
     *p++ = {.kind = Instruction::cast, .type = T, .arity = 1};
@@ -67,10 +74,11 @@ struct Convert {
 template <DType T, bool Normal>
 struct Random {
   static constexpr DType type = T;
-  static constexpr Counts counts{.inputs = 1, .scalars = 1, .places = 1, .code = 3};
+  static constexpr unsigned size = 3;
+  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     Iota::emit(p);
-    Parameter<DType::u64>::emit(p);
+    Parameter<DType::u64, DType::u64>::emit(p);
     *p++ = {.kind = Normal ? Instruction::normal : Instruction::uniform, .type = T, .arity = 2};
   }
 };
@@ -81,8 +89,8 @@ struct Code {
 };
 
 template <class S>
-constexpr Code<S::counts.code> assemble() {
-  Code<S::counts.code> code{};
+constexpr Code<S::size> assemble() {
+  Code<S::size> code{};
   Instruction* p = code.items;
   S::emit(p);
   return code;
@@ -90,6 +98,6 @@ constexpr Code<S::counts.code> assemble() {
 
 /// The program of S, one per structure.
 template <class S>
-inline constexpr Code<S::counts.code> code_of = assemble<S>();
+inline constexpr Code<S::size> code_of = assemble<S>();
 
 }  // namespace kiln::detail

@@ -190,7 +190,7 @@ class RandomViews {
         return true;
       }
       case 2: {
-        if (rank == 5) return true;
+        if (rank >= max_rank) return true;
         const std::int64_t extra = pick(1, 3);
         Numbers shape = a.shape;
         shape.insert(shape.begin(), extra);

@@ -1,5 +1,5 @@
-// dsl/memory.cpp -- allocation, borrowing and copies behind the bridge.
-#include "dsl/memory.h"
+// dsl/array_memory.cpp -- allocation, borrowing and copies behind the bridge.
+#include "dsl/array_memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -66,8 +66,9 @@ void trace_identity(detail::Recorder& recorder, const void* environment, detail:
   outputs[0] = detail::record_input(recorder, 0, *static_cast<const DType*>(environment));
 }
 
-/// C-order copy by a kernel, for layouts that no single copy command can express.
-OwnedHandle gather(const Handle& source) {
+}  // namespace
+
+OwnedHandle copy_by_kernel(const Handle& source) {
   static detail::Site sites[dtype_count];  // one expression per element type
   const DType type = carrier(source.layout->dtype);
   const Handle input = reinterpreted(source, type);
@@ -88,11 +89,13 @@ OwnedHandle gather(const Handle& source) {
   return OwnedHandle(copied);
 }
 
+namespace {
+
 /// C-order copy on the device of `source`.
 OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
   const Layout& layout = *source.layout;
   const DeviceId device = device_of(layout);
-  if (device.kind != DeviceKind::cpu && !layout.contiguous) return gather(source);
+  if (device.kind != DeviceKind::cpu && !layout.contiguous) return copy_by_kernel(source);
   OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
   if (layout.size == 0) return result;
   if (device.kind == DeviceKind::cpu) {
@@ -124,7 +127,7 @@ void copy_between_gpus(const Handle& to, const Handle& from) {
   source.destroy_event(ready);
 }
 
-/// Host memory to the start of `to`; the host memory may be reused when this returns.
+/// Host memory to the start of `to`; the backend has read it, or a copy of it is under way, when this returns.
 void upload(const Handle& to, const void* values, const char* operation, Where where) {
   const Layout& layout = *to.layout;
   if (layout.size == 0) return;
@@ -135,9 +138,8 @@ void upload(const Handle& to, const void* values, const char* operation, Where w
   }
   Backend& backend = runtime::backend(device);
   const NativeStream stream = current_stream(device);
-  check_not_capturing(operation, backend, stream, where);
+  check_not_capturing(operation, backend, stream, where);  // a replay would read the host memory again
   backend.copy(to.data, values, bytes_of(layout), Copy::host_to_device, stream);
-  backend.synchronize(stream);  // page-locked sources are read after the call returns
 }
 
 void download(const Handle& from, void* values, const char* operation, Where where) {
@@ -152,7 +154,7 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   const NativeStream stream = current_stream(device);
   check_not_capturing(operation, backend, stream, where);
   OwnedHandle packed;
-  if (!layout.contiguous) packed = gather(from);
+  if (!layout.contiguous) packed = copy_by_kernel(from);
   const Handle& source = layout.contiguous ? from : packed.get();
   runtime::note_use(*storage_of(source), stream);
   backend.copy(values, source.data, bytes_of(layout), Copy::device_to_host, stream);
@@ -200,6 +202,12 @@ void destroy(Storage* s) noexcept { runtime::destroy_storage(reinterpret_cast<ru
 Handle allocate(DType type, const std::int64_t* shape, int rank) {
   const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, {});
   return allocate_on(dsl::current_device(), type, checked, "array", {}).take();
+}
+
+Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index) {
+  const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, {});
+  const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
+  return dsl::allocate_on(device, type, checked, "array", {}).take();
 }
 
 Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank) {

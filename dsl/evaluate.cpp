@@ -1,0 +1,89 @@
+// dsl/evaluate.cpp -- evaluates inline expressions and traced functions: parts to a Call, then execute or inspect.
+#include <vector>
+
+#include "dsl/convert.h"
+#include "dsl/gather.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+struct Environment {
+  const Gathered* gathered;
+  const detail::Evaluation* evaluation;
+};
+
+void trace(detail::Recorder& recorder, const void* environment, detail::NodeId* outputs) {
+  const auto& [gathered, evaluation] = *static_cast<const Environment*>(environment);
+  std::vector<detail::TracedArgument> traced(evaluation->part_count);
+  gathered->record(recorder, traced.data());
+  if (evaluation->trace) {
+    evaluation->trace(recorder, evaluation->environment, traced.data(), outputs);
+  } else {
+    for (unsigned i = 0; i < evaluation->part_count; ++i) outputs[i] = traced[i].node;
+  }
+}
+
+/// Calls `run(call)` with everything of `e` in place.
+template <class Run>
+auto with_call(const detail::Evaluation& e, Run run) {
+  Gathered gathered(e.parts, e.part_count);
+  if (e.signature) gathered.add_tag(e.signature);
+  const Environment environment{&gathered, &e};
+  detail::Call call;
+  gathered.fill(call);
+  call.targets = e.targets;
+  call.target_count = e.target_count;
+  call.trace = &trace;
+  call.environment = &environment;
+  call.name = e.name;
+  call.options = e.options;
+  call.launch = e.launch;
+  for (unsigned i = 0; i < e.target_count; ++i) {
+    if (e.targets[i].handle->layout || e.targets[i].resizable) continue;
+    fail<ShapeError>("an array that has no elements yet cannot be updated{}: assign to it first", place(call.where));
+  }
+  return run(call);
+}
+
+}  // namespace
+}  // namespace kiln::dsl
+
+namespace kiln::detail {
+
+void evaluate(Site& site, const Evaluation& evaluation) {
+  dsl::with_call(evaluation, [&](const Call& call) { execute(site, call); });
+}
+
+void evaluate(InlineSite& site, Handle& target, const Slot* slots) {
+  const Parts parts{site.code, slots, site.size};
+  Target to{&target, site.type, site.resizable};
+  evaluate(site.site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &to});
+}
+
+Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch) {
+  return dsl::with_call(evaluation, [&](const Call& call) { return inspect(site, call, arch); });
+}
+
+NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where) {
+  alignas(8) unsigned char bytes[16] = {};
+  if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_conversion(number, type, where);
+  std::uint64_t words[2];
+  __builtin_memcpy(words, bytes, sizeof words);
+  // Arguments carry f16 and bf16 widened to f32; literals carry their own bits.
+  const float wide = __builtin_bit_cast(float, static_cast<std::uint32_t>(words[0]));
+  if (type == DType::f16) words[0] = f32_to_f16_bits(wide);
+  if (type == DType::bf16) words[0] = f32_to_bf16_bits(wide);
+  return record_literal(recorder, type, words[0], words[1], where);
+}
+
+void check_exponent(const ScalarArgument& exponent, Where where) {
+  if (!dsl::is_negative(exponent)) return;
+  char text[96];
+  fail<TypeError>(
+      "kl::pow: an integer to the power {}{} has no integer value; cast the base to a floating type with kl::cast",
+      dsl::scalar_text(exponent, text, sizeof text), dsl::place(where));
+}
+
+}  // namespace kiln::detail

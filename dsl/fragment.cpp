@@ -1,0 +1,106 @@
+// dsl/fragment.cpp -- counts the references of expression slots; no recursion, however deep fragments nest.
+#include "dsl/fragment.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+
+namespace kiln::dsl {
+namespace {
+
+static_assert(sizeof(detail::Instruction) == 6, "instructions are compared byte by byte");
+
+/// Gives one reference back; fragments that die are appended to `dead`.
+void drop(const detail::Slot& slot, std::vector<detail::Fragment*>& dead) {
+  if (!slot.owner) return;
+  if (!is_fragment(slot)) {
+    detail::release(static_cast<detail::Storage*>(slot.owner));
+  } else if (__atomic_fetch_sub(&fragment_of(slot)->references, 1L, __ATOMIC_ACQ_REL) == 1L) {
+    dead.push_back(fragment_of(slot));
+  }
+}
+
+void free_all(std::vector<detail::Fragment*>& dead) {
+  while (!dead.empty()) {
+    detail::Fragment* const fragment = dead.back();
+    dead.pop_back();
+    for (const detail::Slot& slot : fragment->slots) drop(slot, dead);
+    delete fragment;
+  }
+}
+
+}  // namespace
+
+const std::vector<detail::Instruction>* intern_program(const detail::Instruction* code, unsigned size) {
+  struct Programs {
+    std::mutex mutex;
+    std::map<std::string, std::vector<detail::Instruction>> by_content;  // addresses of values stay
+  };
+  static Programs& programs = *new Programs;  // leaked: fragments may outlive static destructors
+  std::string content(reinterpret_cast<const char*>(code), size * sizeof *code);
+  const std::lock_guard lock(programs.mutex);
+  return &programs.by_content.try_emplace(std::move(content), code, code + size).first->second;
+}
+
+std::vector<detail::Fragment*> fragments_below(const detail::Parts* parts, unsigned count) {
+  std::vector<detail::Fragment*> found;
+  std::unordered_set<detail::Fragment*> seen;
+  const auto visit = [&](const detail::Slot* slots, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (is_fragment(slots[i]) && seen.insert(fragment_of(slots[i])).second) found.push_back(fragment_of(slots[i]));
+    }
+  };
+  for (unsigned p = 0; p < count; ++p) {
+    for (unsigned i = 0; i < parts[p].size; ++i) {
+      if (parts[p].code[i].kind == detail::Instruction::fragment) visit(parts[p].slots + i, 1);
+    }
+  }
+  for (std::size_t next = 0; next < found.size(); ++next) {
+    const detail::Fragment& fragment = *found[next];
+    for (std::size_t i = 0; i < fragment.slots.size(); ++i) {
+      if ((*fragment.program)[i].kind == detail::Instruction::fragment) visit(&fragment.slots[i], 1);
+    }
+  }
+  return found;
+}
+
+}  // namespace kiln::dsl
+
+namespace kiln::detail {
+
+void copy_slots(Slot* to, const Slot* from, unsigned count) noexcept {
+  for (unsigned i = 0; i < count; ++i) {
+    to[i] = from[i];
+    if (!from[i].owner) continue;
+    if (dsl::is_fragment(from[i])) {
+      __atomic_fetch_add(&dsl::fragment_of(from[i])->references, 1L, __ATOMIC_RELAXED);
+    } else {
+      retain(static_cast<Storage*>(from[i].owner));
+    }
+  }
+}
+
+void release_slots(Slot* slots, unsigned count) noexcept {
+  for (unsigned i = 0; i < count; ++i) {
+    if (!slots[i].owner) continue;
+    if (!dsl::is_fragment(slots[i])) {
+      release(static_cast<Storage*>(slots[i].owner));
+      continue;
+    }
+    std::vector<Fragment*> dead;
+    dsl::drop(slots[i], dead);
+    dsl::free_all(dead);
+  }
+}
+
+Slot make_fragment(const Parts& parts) {
+  auto* const fragment = new Fragment;
+  fragment->program = dsl::intern_program(parts.code, parts.size);
+  fragment->slots.resize(parts.size);
+  copy_slots(fragment->slots.data(), parts.slots, parts.size);
+  return dsl::slot_of(fragment);
+}
+
+}  // namespace kiln::detail

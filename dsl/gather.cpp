@@ -1,0 +1,196 @@
+// dsl/gather.cpp -- walks programs twice: at every call to gather operands, at the first one to record them.
+#include "dsl/gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dsl/shapes.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+
+using detail::Instruction;
+using detail::NodeId;
+using detail::Slot;
+
+namespace {
+
+const void* tag_of(std::uint64_t bits) { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(bits)); }
+
+detail::ScalarArgument scalar_of(const Slot& slot, DType type) {
+  detail::ScalarArgument scalar;
+  std::memcpy(scalar.bytes, slot.words, sizeof scalar.bytes);
+  scalar.type = type;
+  return scalar;
+}
+
+bool is_placed(Instruction::Kind kind) {
+  return kind == Instruction::operation || kind == Instruction::cast || kind == Instruction::uniform ||
+         kind == Instruction::normal;
+}
+
+bool has_fragments(const detail::Parts* parts, unsigned count) {
+  for (unsigned p = 0; p < count; ++p) {
+    for (unsigned i = 0; i < parts[p].size; ++i) {
+      if (parts[p].code[i].kind == Instruction::fragment) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Gathered::Gathered(const detail::Parts* parts, unsigned count) : parts_(parts), part_count_(count) {
+  if (has_fragments(parts, count)) {
+    fragments_ = fragments_below(parts, count);
+    for (unsigned i = 0; i < fragments_.size(); ++i) numbers_.emplace_back(fragments_[i], i);
+    std::sort(numbers_.begin(), numbers_.end());
+  }
+  for (unsigned p = 0; p < count; ++p) {
+    const Base base{inputs_.size(), scalars_.size()};
+    bases_.push(base);
+    const Program program{parts[p].code, parts[p].slots, parts[p].size, base};
+    walk(program);
+    if (!where_.file && program.size && is_placed(program.code[program.size - 1].kind))
+      where_ = where_of(program.slots[program.size - 1]);
+  }
+  for (const detail::Fragment* fragment : fragments_) {
+    tags_.push(fragment->program);
+    fragment_bases_.push_back({inputs_.size(), scalars_.size()});
+    walk({fragment->program->data(), fragment->slots.data(), fragment->slots.size(), fragment_bases_.back()});
+  }
+}
+
+void Gathered::walk(const Program& program) {
+  for (std::size_t i = 0; i < program.size; ++i) {
+    const Slot& slot = program.slots[i];
+    switch (program.code[i].kind) {
+      case Instruction::input:
+      case Instruction::iota:
+        inputs_.push(handle_of(slot));
+        break;
+      case Instruction::parameter:
+      case Instruction::argument:
+        scalars_.push(scalar_of(slot, program.code[i].source));
+        break;
+      case Instruction::literal:
+      case Instruction::constant:
+        tags_.push(tag_of(slot.words[0]));
+        tags_.push(tag_of(slot.words[1]));
+        break;
+      case Instruction::fragment:
+        tags_.push(tag_of(number_of(fragment_of(slot))));
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+unsigned Gathered::number_of(const detail::Fragment* fragment) const {
+  return std::lower_bound(numbers_.begin(), numbers_.end(), std::pair<const detail::Fragment*, unsigned>(fragment, 0))
+      ->second;
+}
+
+void Gathered::fill(detail::Call& call) const {
+  call.inputs = inputs_.data();
+  call.input_count = inputs_.size();
+  call.scalars = scalars_.data();
+  call.scalar_count = scalars_.size();
+  call.tags = tags_.data();
+  call.tag_count = tags_.size();
+  call.where = where_;
+  for (unsigned i = 0; i < inputs_.size(); ++i) {
+    if (inputs_.data()[i].layout) continue;
+    fail<ShapeError>("an array in an expression has no elements yet{}: give it a shape or assign to it first",
+                     place(where_));
+  }
+}
+
+NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const std::vector<NodeId>& nodes) const {
+  std::vector<NodeId> stack;
+  Base next = program.base;
+  for (std::size_t i = 0; i < program.size; ++i) {
+    const Instruction& step = program.code[i];
+    const Slot& slot = program.slots[i];
+    const std::size_t first = stack.size() - step.arity;
+    NodeId node = 0;
+    switch (step.kind) {
+      case Instruction::input:
+        node = detail::record_input(recorder, next.input++, step.type);
+        break;
+      case Instruction::iota:
+        node = detail::record_iota(recorder, next.input++);
+        break;
+      case Instruction::parameter:
+        node = detail::record_parameter(recorder, next.scalar++, step.type);
+        break;
+      case Instruction::literal:
+        node = detail::record_number(recorder, scalar_of(slot, step.source), step.type, where_);
+        break;
+      case Instruction::fragment:
+        node = nodes[number_of(fragment_of(slot))];
+        break;
+      case Instruction::operation:
+        node = detail::record_operation(recorder, step.op, step.type, &stack[first], step.arity, where_of(slot));
+        break;
+      case Instruction::cast:
+        node = detail::record_cast(recorder, stack[first], step.type, where_of(slot));
+        break;
+      case Instruction::uniform:
+      case Instruction::normal:
+        node = detail::record_random(recorder, stack[first], stack[first + 1], step.kind == Instruction::normal,
+                                     step.type, where_of(slot));
+        break;
+      default:
+        KILN_INTERNAL_CHECK(false, "instruction {} inside an expression", static_cast<int>(step.kind));
+    }
+    stack.resize(first);
+    stack.push_back(node);
+  }
+  KILN_INTERNAL_CHECK(stack.size() == 1, "a program left {} values", stack.size());
+  return stack.back();
+}
+
+std::vector<NodeId> Gathered::record_fragments(detail::Recorder& recorder) const {
+  enum class State : std::uint8_t { waiting, open, done };
+  std::vector<NodeId> nodes(fragments_.size());
+  std::vector<State> states(fragments_.size(), State::waiting);
+  std::vector<std::pair<unsigned, std::size_t>> open;  // fragment, next instruction to look at
+  for (unsigned root = 0; root < fragments_.size(); ++root) {
+    if (states[root] == State::waiting) open.emplace_back(root, 0);
+    while (!open.empty()) {
+      const unsigned number = open.back().first;
+      const detail::Fragment& fragment = *fragments_[number];
+      std::size_t& i = open.back().second;
+      states[number] = State::open;
+      while (i < fragment.slots.size() && ((*fragment.program)[i].kind != Instruction::fragment ||
+                                           states[number_of(fragment_of(fragment.slots[i]))] == State::done))
+        ++i;
+      if (i < fragment.slots.size()) {
+        open.emplace_back(number_of(fragment_of(fragment.slots[i])), 0);
+        continue;
+      }
+      nodes[number] =
+          run(recorder,
+              {fragment.program->data(), fragment.slots.data(), fragment.slots.size(), fragment_bases_[number]}, nodes);
+      states[number] = State::done;
+      open.pop_back();
+    }
+  }
+  return nodes;
+}
+
+void Gathered::record(detail::Recorder& recorder, detail::TracedArgument* traced) const {
+  const std::vector<NodeId> nodes = record_fragments(recorder);
+  for (unsigned p = 0; p < part_count_; ++p) {
+    const detail::Parts& part = parts_[p];
+    const Base base = bases_.data()[p];
+    traced[p].slot = base.scalar;
+    const Instruction::Kind first = part.code[0].kind;
+    if (first == Instruction::argument || first == Instruction::constant) continue;
+    traced[p].node = run(recorder, {part.code, part.slots, part.size, base}, nodes);
+  }
+}
+
+}  // namespace kiln::dsl

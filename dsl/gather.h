@@ -1,0 +1,82 @@
+// dsl/gather.h -- from the flat parts of an expression to a Call: operands, scalars, tags, and how to trace them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <kiln/detail/program.h>
+
+#include "dsl/fragment.h"
+
+namespace kiln::dsl {
+
+/// A list that lives on the stack until it exceeds N elements.
+template <class T, std::size_t N>
+class ShortList {
+ public:
+  void push(const T& value) {
+    if (size_ < N) {
+      inline_[size_++] = value;
+      return;
+    }
+    if (size_ == N) heap_.assign(inline_.begin(), inline_.end());
+    heap_.push_back(value);
+    ++size_;
+  }
+  const T* data() const { return size_ <= N ? inline_.data() : heap_.data(); }
+  unsigned size() const { return static_cast<unsigned>(size_); }
+
+ private:
+  std::array<T, N> inline_;
+  std::vector<T> heap_;
+  std::size_t size_ = 0;
+};
+
+/// The operands of one evaluation, in the order in which its programs consume them: the parts, then every distinct
+/// fragment below them.
+class Gathered {
+ public:
+  Gathered(const detail::Parts* parts, unsigned count);
+  Gathered(const Gathered&) = delete;
+  Gathered& operator=(const Gathered&) = delete;
+
+  /// Everything about the operands; the caller sets targets, site options and environment.
+  void fill(detail::Call& call) const;
+  void add_tag(const void* tag) { tags_.push(tag); }
+  /// The line of the outermost operation of the first part that has one.
+  detail::Where where() const { return where_; }
+
+  /// Records the parts; writes the node of each, or for numbers the slot.
+  void record(detail::Recorder& recorder, detail::TracedArgument* traced) const;
+
+ private:
+  struct Base {
+    unsigned input = 0, scalar = 0;
+  };
+  struct Program {
+    const detail::Instruction* code;
+    const detail::Slot* slots;
+    std::size_t size;
+    Base base;
+  };
+  void walk(const Program& program);
+  detail::NodeId run(detail::Recorder& recorder, const Program& program,
+                     const std::vector<detail::NodeId>& nodes) const;
+  std::vector<detail::NodeId> record_fragments(detail::Recorder& recorder) const;
+  unsigned number_of(const detail::Fragment* fragment) const;
+
+  const detail::Parts* parts_;
+  unsigned part_count_;
+  ShortList<Base, 8> bases_;
+  std::vector<detail::Fragment*> fragments_;
+  std::vector<std::pair<const detail::Fragment*, unsigned>> numbers_;  ///< sorted by address
+  std::vector<Base> fragment_bases_;
+  ShortList<detail::Handle, 16> inputs_;
+  ShortList<detail::ScalarArgument, 8> scalars_;
+  ShortList<const void*, 8> tags_;
+  detail::Where where_;
+};
+
+}  // namespace kiln::dsl

@@ -1,0 +1,201 @@
+// dsl/operands.cpp -- shapes and views of expressions, index operands, and the checks behind the public headers.
+#include <cmath>
+#include <unordered_map>
+#include <vector>
+
+#include <kiln/shape.h>
+
+#include "dsl/fragment.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+using detail::Fragment;
+using detail::Handle;
+using detail::Instruction;
+using detail::Parts;
+using detail::Slot;
+
+template <class Visit>
+void each_operand(const Instruction* code, const Slot* slots, std::size_t size, Visit visit) {
+  for (std::size_t i = 0; i < size; ++i) {
+    if (is_operand(code[i].kind)) visit(i, handle_of(slots[i]));
+  }
+}
+
+/// Layouts of every array below the expression; ShapeError for arrays without elements.
+std::vector<const detail::Layout*> layouts_of(const Parts& parts, Where where) {
+  std::vector<const detail::Layout*> layouts;
+  const auto add = [&](std::size_t, const Handle& h) {
+    if (!h.layout)
+      fail<ShapeError>("an array in an expression has no elements yet{}: give it a shape or assign to it first",
+                       place(where));
+    layouts.push_back(h.layout);
+  };
+  each_operand(parts.code, parts.slots, parts.size, add);
+  for (const Fragment* f : fragments_below(&parts, 1)) {
+    each_operand(f->program->data(), f->slots.data(), f->slots.size(), add);
+  }
+  return layouts;
+}
+
+/// One view of an expression of known shape, applied operand by operand.
+struct Viewing {
+  std::int64_t shape[detail::max_rank] = {};
+  int rank = 0;
+  detail::ViewKind kind;
+  const std::int64_t* numbers;
+  unsigned count;
+  Where where;
+
+  Handle operator()(const Handle& h) const {
+    const Handle whole =
+        detail::view_of(h, static_cast<int>(detail::ViewKind::broadcast_to), shape, static_cast<unsigned>(rank), where);
+    return detail::view_of(whole, static_cast<int>(kind), numbers, count, where);
+  }
+};
+
+/// Copies with every operand viewed. References to other fragments still point at the originals.
+std::vector<Fragment*> viewed_fragments(const std::vector<Fragment*>& fragments, const Viewing& view) {
+  std::vector<std::vector<Slot>> slots;
+  for (const Fragment* f : fragments) {
+    slots.push_back(f->slots);
+    each_operand(f->program->data(), f->slots.data(), f->slots.size(),
+                 [&](std::size_t i, const Handle& h) { slots.back()[i] = __builtin_bit_cast(Slot, view(h)); });
+  }
+  std::vector<Fragment*> copies;  // nothing throws ShapeError from here on
+  for (std::size_t k = 0; k < fragments.size(); ++k) {
+    const Parts parts{fragments[k]->program->data(), slots[k].data(), static_cast<unsigned>(slots[k].size())};
+    copies.push_back(fragment_of(detail::make_fragment(parts)));
+  }
+  return copies;
+}
+
+class Replacement {
+ public:
+  Replacement(const std::vector<Fragment*>& from, const std::vector<Fragment*>& to) {
+    for (std::size_t i = 0; i < from.size(); ++i) to_.emplace(from[i], to[i]);
+  }
+  /// Points `slot` at the replacement of its fragment.
+  void apply(Slot& slot) const {
+    Slot replaced = slot_of(to_.at(fragment_of(slot)));
+    Slot held;
+    detail::copy_slots(&held, &replaced, 1);
+    detail::release_slots(&slot, 1);
+    slot = held;
+  }
+  void apply(const Instruction* code, Slot* slots, std::size_t size) const {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (code[i].kind == Instruction::fragment) apply(slots[i]);
+    }
+  }
+
+ private:
+  std::unordered_map<const Fragment*, Fragment*> to_;
+};
+
+}  // namespace
+}  // namespace kiln::dsl
+
+namespace kiln::detail {
+
+int shape_of(const Parts& parts, std::int64_t* shape, Where where) {
+  const std::vector<const Layout*> layouts = dsl::layouts_of(parts, where);
+  return broadcast_shape(layouts.data(), static_cast<unsigned>(layouts.size()), shape, where);
+}
+
+void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
+  dsl::Viewing view{.kind = kind, .numbers = numbers, .count = count, .where = where};
+  view.rank = shape_of(parts, view.shape, where);
+  std::vector<Slot> result(slots, slots + parts.size);
+  bool any = false;
+  dsl::each_operand(parts.code, parts.slots, parts.size, [&](std::size_t i, const Handle& h) {
+    result[i] = __builtin_bit_cast(Slot, view(h));
+    any = true;
+  });
+  const std::vector<Fragment*> originals = dsl::fragments_below(&parts, 1);
+  if (!any && originals.empty()) {
+    fail<ShapeError>("[{}] of an expression without arrays{}; make an array of it first, e.g. with kl::full",
+                     dsl::name_of(static_cast<dsl::ViewSpec::Kind>(kind)), dsl::place(where));
+  }
+  const std::vector<Fragment*> copies = dsl::viewed_fragments(originals, view);
+  for (unsigned i = 0; i < parts.size; ++i) slots[i] = result[i];
+  if (copies.empty()) return;
+  const dsl::Replacement replacement(originals, copies);
+  for (Fragment* f : copies) replacement.apply(f->program->data(), f->slots.data(), f->slots.size());
+  replacement.apply(parts.code, slots, parts.size);
+  for (Fragment* f : copies) {  // the references held by `copies` itself
+    Slot slot = dsl::slot_of(f);
+    release_slots(&slot, 1);
+  }
+}
+
+Handle index_operand(const Parts& parts, int axis, Where where) {
+  std::int64_t extents[max_rank] = {}, strides[max_rank] = {};
+  const int rank = shape_of(parts, extents, where);
+  const dsl::Shape shape = dsl::make_shape("index", {extents, static_cast<std::size_t>(rank)}, where);
+  strides[dsl::checked_axis("index", axis, shape, where)] = 1;
+  int kind = 0, index = 0;
+  current_device(kind, index);
+  return {nullptr, nullptr, intern(DType::i64, kind, index, extents, rank, strides)};
+}
+
+Handle counter_operand(const std::int64_t* shape, int rank) {
+  int kind = 0, index = 0;
+  current_device(kind, index);
+  return {nullptr, nullptr, intern(DType::i64, kind, index, shape, rank, nullptr)};
+}
+
+void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where where) {
+  const dsl::Shape wanted = dsl::make_shape("from_host", {shape, static_cast<std::size_t>(rank)}, where);
+  const std::int64_t size = dsl::element_count("from_host", wanted, where);
+  if (size == count) return;
+  fail<ShapeError>("[from_host] {} values do not fill shape {} of {} elements{}", count, dsl::to_text(wanted), size,
+                   dsl::place(where));
+}
+
+std::int64_t arange_count(double start, double stop, double step, Where where) {
+  const double count = std::ceil((stop - start) / step);
+  if (step == 0 || !(count < 0x1p62)) {
+    fail<ShapeError>("[arange] from {} to {} by {}{} is not a finite sequence; give a step other than 0", start, stop,
+                     step, dsl::place(where));
+  }
+  return count > 0 ? static_cast<std::int64_t>(count) : 0;
+}
+
+std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t step, Where where) {
+  if (step == 0)
+    fail<ShapeError>("[arange] from {} to {} by 0{} never ends; give a step other than 0", start, stop,
+                     dsl::place(where));
+  const __int128 distance = static_cast<__int128>(stop) - start;
+  if ((distance > 0) != (step > 0) || distance == 0) return 0;
+  const __int128 count = (distance + step - (step > 0 ? 1 : -1)) / step;
+  if (count > INT64_MAX) {
+    fail<ShapeError>("[arange] from {} to {} by {}{} has more than 2^63 elements", start, stop, step,
+                     dsl::place(where));
+  }
+  return static_cast<std::int64_t>(count);
+}
+
+void stride_mismatch(int rank, int strides) {
+  fail<ShapeError>("[view] a shape of {} axes with {} strides; give one stride, in elements, per axis", rank, strides);
+}
+
+void check_single(const Layout* layout, Where where) {
+  if (layout && layout->size == 1) return;
+  const dsl::Shape shape = layout
+                               ? dsl::make_shape("item", {layout->shape, static_cast<std::size_t>(layout->rank)}, where)
+                               : dsl::Shape{.rank = 1};
+  fail<ShapeError>("[item] of shape {}{}: only an array of one element has an item; use to_host()", dsl::to_text(shape),
+                   dsl::place(where));
+}
+
+void too_many_axes(std::size_t count) {
+  fail<ShapeError>("a shape of {} axes; kiln arrays have at most {}", count, max_rank);
+}
+
+void bad_axis_access(std::size_t axis, int rank) { fail<ShapeError>("axis {} of a shape of {} axes", axis, rank); }
+
+}  // namespace kiln::detail
