@@ -45,6 +45,10 @@ std::vector<T> samples(std::size_t count, std::uint64_t seed) {
     values.push_back(-v);
   }
   values.push_back(L::quiet_NaN());
+  for (int k = 1; k < 3000; ++k) {  // beside multiples of pi/2, where the reduction cancels most
+    const T near = static_cast<T>(k * 1.57079632679489661923L);
+    for (const T v : {near, std::nextafter(near, T(0)), std::nextafter(near, 2 * near)}) values.push_back(v);
+  }
   std::uint64_t state = seed;
   const auto next = [&] {
     state = state * 6364136223846793005u + 1442695040888963407u;

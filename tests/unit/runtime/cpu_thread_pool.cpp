@@ -119,6 +119,9 @@ TEST(ThreadPool, ManyCallersAtOnceAllFinish) {
 }
 
 TEST(ThreadPool, AForkedChildHasAPoolOfItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer cannot start threads in a forked child";
+#endif
   const Threads threads("3");
   Visits before(500);
   parallel_ranges(500, 1, Visits::body, &before);
