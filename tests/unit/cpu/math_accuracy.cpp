@@ -83,17 +83,17 @@ Wide lgamma_wide(Wide x) {
 Wide rsqrt_wide(Wide x) { return 1 / std::sqrt(x); }
 
 const Function functions[] = {
-    {Op::exp, "exp", std::exp, 1, 1},          {Op::exp2, "exp2", std::exp2, 1, 1},
+    {Op::exp, "exp", std::exp, 1.5, 1},        {Op::exp2, "exp2", std::exp2, 1, 1},
     {Op::expm1, "expm1", std::expm1, 1, 1},    {Op::log, "log", std::log, 1, 1},
     {Op::log2, "log2", std::log2, 1, 1},       {Op::log10, "log10", std::log10, 1, 2},
     {Op::log1p, "log1p", std::log1p, 1, 1},    {Op::sin, "sin", std::sin, 2, 1},
     {Op::cos, "cos", std::cos, 2, 1},          {Op::tan, "tan", std::tan, 1, 1},
     {Op::asin, "asin", std::asin, 1, 1},       {Op::acos, "acos", std::acos, 1, 1},
     {Op::atan, "atan", std::atan, 1, 1},       {Op::sinh, "sinh", std::sinh, 1, 2},
-    {Op::cosh, "cosh", std::cosh, 1, 2},       {Op::tanh, "tanh", std::tanh, 1, 2},
+    {Op::cosh, "cosh", std::cosh, 1, 2},       {Op::tanh, "tanh", std::tanh, 1, 3},
     {Op::asinh, "asinh", std::asinh, 1, 2},    {Op::acosh, "acosh", std::acosh, 1, 2},
     {Op::atanh, "atanh", std::atanh, 1, 2},    {Op::erf, "erf", std::erf, 1, 1},
-    {Op::erfc, "erfc", std::erfc, 1, 3},       {Op::cbrt, "cbrt", std::cbrt, 1, 3},
+    {Op::erfc, "erfc", std::erfc, 1, 3},       {Op::cbrt, "cbrt", std::cbrt, 1, 4},
     {Op::rsqrt, "rsqrt", rsqrt_wide, 2, 2},    {Op::lgamma, "lgamma", lgamma_wide, 1, 4},
     {Op::tgamma, "tgamma", std::tgamma, 1, 6},
 };
