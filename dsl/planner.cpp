@@ -12,6 +12,21 @@ namespace kiln::dsl {
 
 using codegen::NodeId;
 
+namespace {
+
+constexpr std::uint32_t argument_limit = 32764;  // bytes; sm_70 and newer with CUDA 12.1 and newer, 4096 before
+
+void check_argument_size(const DraftKernel& draft, const detail::Call& call) {
+  const std::uint32_t bytes = codegen::argument_layout(draft.kernel).size;
+  if (bytes <= argument_limit) return;
+  fail<ShapeError>(
+      "an expression with {} operands and {} scalars needs {} bytes of kernel arguments; CUDA allows {} (4096 before "
+      "CUDA 12.1){}: compute a part with kl::eval first",
+      draft.kernel.accesses.size(), draft.parameters.size(), bytes, argument_limit, place(call.where));
+}
+
+}  // namespace
+
 Draft draft(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine) {
   return Drafting(trace, call, device, machine).run();
 }
@@ -137,6 +152,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   kernel.body = parts.body->graph;
   kernel.comment = expression_text(kernel.body);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
+  if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);
   return draft;
 }
@@ -166,8 +182,9 @@ void Drafting::schedule(DraftKernel& draft) const {
   draft.shape.units = codegen::cpu_units(draft.kernel, draft.extents);
   std::int64_t elements = 1;
   for (const std::int64_t extent : draft.extents.loop) elements *= extent;
-  // Fewer elements than this are done before another thread is awake.
-  constexpr std::int64_t elements_worth_a_thread = 32768;
+  // Fewer elements than this are done before another thread is awake; a longer body is worth waking one sooner.
+  const auto elements_worth_a_thread =
+      std::clamp<std::int64_t>(262144 / static_cast<std::int64_t>(draft.kernel.body.size()), 2048, 32768);
   const std::int64_t per_unit = std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, draft.shape.units));
   draft.shape.grain = std::max<std::int64_t>(1, elements_worth_a_thread / per_unit);
 }

@@ -1,32 +1,15 @@
 // dsl/planner_finish.cpp -- adds compiled code and argument blocks to a draft.
-#include <algorithm>
 #include <cstring>
 
 #include "codegen/schedule/divisor.h"
 #include "dsl/planner.h"
-#include "dsl/session.h"
-#include "dsl/shapes.h"
-#include "support/check.h"
+#include "support/log.h"
 
 namespace kiln::dsl {
 namespace {
 
 using codegen::Argument;
 using codegen::ArgumentKind;
-
-constexpr std::uint32_t small_argument_limit = 4096;   // every GPU and toolkit
-constexpr std::uint32_t large_argument_limit = 32764;  // sm_70 and newer with CUDA 12.1 and newer
-
-void check_argument_size(std::uint32_t bytes, const DraftKernel& draft, const Machine& machine,
-                         const detail::Call& call) {
-  if (!machine.traits.cuda || bytes <= large_argument_limit) return;
-  fail<ShapeError>(
-      "an expression with {} operands and {} scalars needs {} bytes of kernel arguments; CUDA allows {} ({} before "
-      "CUDA "
-      "12.1){}: compute a part with kl::eval first",
-      draft.kernel.accesses.size(), draft.parameters.size(), bytes, large_argument_limit, small_argument_limit,
-      place(call.where));
-}
 
 template <class T>
 void put(Launch& launch, std::uint32_t at, T value) {
@@ -40,7 +23,7 @@ void put_index(Launch& launch, const Argument& argument, std::int64_t value) {
     put(launch, argument.offset, value);
 }
 
-void place(Launch& launch, const DraftKernel& draft, const Argument& argument, const detail::Call& call) {
+void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argument, const detail::Call& call) {
   const LoopNest& nest = draft.nest;
   switch (argument.kind) {
     case ArgumentKind::pointer: {
@@ -88,14 +71,14 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
   plan->targets = draft.targets;
   plan->temporaries = draft.temporaries;
   plan->non_negative = draft.non_negative;
+  for (const std::string& note : draft.notes) KILN_LOG(3, "{}{}", note, place(call.where));
   const CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
   for (const DraftKernel& kernel : draft.kernels) {
     const codegen::ArgumentLayout layout = codegen::argument_layout(kernel.kernel);
-    check_argument_size(layout.size, kernel, machine, call);
     Launch launch;
     launch.shape = kernel.shape;
     launch.image.resize(layout.size);
-    for (const Argument& argument : layout.arguments) place(launch, kernel, argument, call);
+    for (const Argument& argument : layout.arguments) add_argument(launch, kernel, argument, call);
     const std::shared_ptr<const CompiledKernel> compiled =
         compiled_kernel(kernel.kernel, kernel.schedule, machine, flags);
     launch.kernel = compiled->loaded;

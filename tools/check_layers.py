@@ -39,7 +39,7 @@ THIRD_PARTY = [
 PUBLIC_STD = {"cstddef", "cstdint", "type_traits", "utility", "exception", "vector", "span", "initializer_list"}
 SYSTEM_NAMES = {
     "assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "locale.h", "math.h",
-    "memory.h", "regex.h", "sched.h", "setjmp.h", "signal.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h",
+    "regex.h", "sched.h", "setjmp.h", "signal.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h",
     "stdlib.h", "string.h", "strings.h", "thread.h", "threads.h", "time.h", "unistd.h", "uchar.h", "wchar.h", "cuda.h",
     "nvrtc.h", "png.h", "zlib.h",
 }

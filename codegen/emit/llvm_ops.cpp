@@ -183,9 +183,12 @@ IrValue BodyPrinter::print_integer(const Node& node, DType type, std::span<const
     case Op::neg:
       return -v[0];
     case Op::div:
-      return b_.binary(sign ? "sdiv" : "udiv", v[0], v[1]);
-    case Op::mod:
-      return b_.binary(sign ? "srem" : "urem", v[0], v[1]);
+    case Op::mod: {
+      // Lanes of a tail that hold no element read as zero, and a zero divisor traps.
+      const IrValue divisor = b_.select(equal(v[1], 0), number_like(v[1], 1), v[1]);
+      if (node.op == Op::div) return b_.binary(sign ? "sdiv" : "udiv", v[0], divisor);
+      return b_.binary(sign ? "srem" : "urem", v[0], divisor);
+    }
     case Op::bit_and:
       return v[0] & v[1];
     case Op::bit_or:

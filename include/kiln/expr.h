@@ -23,8 +23,10 @@ inline Slot* put(Slot* to, X& x, bool movable) {
     return to + 1;
   } else if constexpr (Operand<X>::role == Role::baked) {
     return put(to, x.value, false);
-  } else {
+  } else if constexpr (Operand<X>::role == Role::array) {
     return x.put_slots(to, movable);
+  } else {
+    return to + 1;  // refused by Typed; no second error
   }
 }
 inline Slot* put(Slot* to, Slot& slot, bool) {
@@ -100,12 +102,13 @@ template <Op O, class... X>
 struct Typed {
   static_assert(((Operand<X>::role != Role::none) && ...),
                 "kiln: an operand is not an array, an expression, a traced value or a C++ number");
-  static constexpr bool traced = ((Operand<X>::role == Role::traced) || ...);
-  static_assert(!traced || ((Operand<X>::role != Role::array) && ...),
+  static constexpr bool has_traced = ((Operand<X>::role == Role::traced) || ...);
+  static constexpr bool traced = has_traced && ((Operand<X>::role != Role::array) && ...);
+  static_assert(traced || !has_traced || ((Operand<X>::role != Role::array) && ...),
                 "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
   static constexpr OperandType types[] = {Operand<X>::type...};
   static constexpr Resolution r = resolve(O, types, sizeof...(X));
-  static constexpr bool valid = require_well_typed<O, r.fault>();
+  static constexpr bool checked = require_well_typed<r.fault>();
 };
 
 template <Op O, class A, class B, class T = Typed<O, A, B>>
@@ -128,9 +131,8 @@ void check_power(Where where, const B& exponent) {
 template <Op O, class A>
 auto unary(Where where, const A& a, bool move_a) {
   using T = Typed<O, A>;
-  if constexpr (!T::valid) {
-    return;
-  } else if constexpr (T::traced) {
+  static_assert(T::checked);
+  if constexpr (T::traced) {
     return record<O>(where, a);
   } else {
     Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>> e(Compose{});
@@ -142,26 +144,22 @@ auto unary(Where where, const A& a, bool move_a) {
 template <Op O, class A, class B>
 auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
   using T = Typed<O, A, B>;
-  if constexpr (!T::valid) {
-    return;
+  static_assert(T::checked);
+  if constexpr (O == Op::pow) check_power<A>(where, b);
+  if constexpr (T::traced) {
+    return record<O>(where, a, b);
   } else {
-    if constexpr (O == Op::pow) check_power<A>(where, b);
-    if constexpr (T::traced) {
-      return record<O>(where, a, b);
-    } else {
-      BinaryOf<O, A, B> e(Compose{});
-      *put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
-      return e;
-    }
+    BinaryOf<O, A, B> e(Compose{});
+    *put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
+    return e;
   }
 }
 
 template <Op O, class A, class B, class C>
 auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, const C& c, bool move_c) {
   using T = Typed<O, A, B, C>;
-  if constexpr (!T::valid) {
-    return;
-  } else if constexpr (T::traced) {
+  static_assert(T::checked);
+  if constexpr (T::traced) {
     return record<O>(where, a, b, c);
   } else {
     Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,

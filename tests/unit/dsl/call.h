@@ -7,7 +7,7 @@
 
 #include <kiln/detail/bridge.h>
 
-#include "dsl/memory.h"
+#include "dsl/array_memory.h"
 
 namespace kiln::dsl::test {
 
@@ -32,6 +32,14 @@ struct CpuArray {
   T* data() const {
     return static_cast<T*>(handle.data);
   }
+};
+
+/// A site that ends with the test, as one of a jit object does.
+struct OwnedSite : detail::Site {
+  OwnedSite() = default;
+  OwnedSite(const OwnedSite&) = delete;
+  OwnedSite& operator=(const OwnedSite&) = delete;
+  ~OwnedSite() { detail::destroy(static_cast<detail::Site&>(*this)); }
 };
 
 template <class T>
