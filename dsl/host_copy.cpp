@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "dsl/memory.h"
+#include "dsl/array_memory.h"
 
 namespace kiln::dsl {
 namespace {

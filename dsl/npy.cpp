@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-#include "dsl/memory.h"
+#include "dsl/array_memory.h"
 #include "dsl/npy_header.h"
 #include "dsl/session.h"
 #include "support/check.h"

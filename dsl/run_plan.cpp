@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "dsl/array_memory.h"
 #include "dsl/convert.h"
 #include "dsl/kernels.h"
-#include "dsl/memory.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "support/check.h"

@@ -1,6 +1,7 @@
 // dsl/site.cpp -- publication of plans, and execute(): the entry of every call.
 #include "dsl/site.h"
 
+#include "dsl/drafting.h"
 #include "dsl/planner.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
@@ -8,10 +9,6 @@
 
 namespace kiln::dsl {
 namespace {
-
-std::string bytes_of(const CallKey& key) {
-  return {reinterpret_cast<const char*>(key.words()), key.size() * sizeof(std::uint64_t)};
-}
 
 /// A default-constructed array has no shape to compute with.
 void check_operands(const detail::Call& call) {
@@ -49,12 +46,28 @@ SiteTable& SiteTable::of(detail::Site& site) {
   return *static_cast<SiteTable*>(expected);
 }
 
+std::unique_ptr<const SiteTable::Entry> SiteTable::make_entry(const CallKey& key, std::shared_ptr<const Plan> plan) {
+  auto entry = std::make_unique<Entry>();
+  entry->hash = key.hash();
+  entry->size = key.size();
+  entry->words = std::make_unique<std::uint64_t[]>(key.size());
+  std::memcpy(entry->words.get(), key.words(), key.size() * sizeof(std::uint64_t));
+  entry->plan = std::move(plan);
+  return entry;
+}
+
+const SiteTable::Entry* SiteTable::in_overflow(const CallKey& key) const {
+  const auto [first, last] = overflow_.equal_range(key.hash());
+  for (auto entry = first; entry != last; ++entry)
+    if (entry->second->is(key)) return entry->second.get();
+  return nullptr;
+}
+
 std::shared_ptr<const Plan> SiteTable::find_overflow(const CallKey& key) {
   if (!has_overflow_.load(std::memory_order_acquire)) return nullptr;
-  const std::string bytes = bytes_of(key);
   const std::lock_guard lock(mutex_);
-  const auto entry = overflow_.find(bytes);
-  return entry == overflow_.end() ? nullptr : entry->second;
+  const Entry* entry = in_overflow(key);
+  return entry ? entry->plan : nullptr;
 }
 
 std::shared_ptr<const Plan> SiteTable::insert(const CallKey& key, std::shared_ptr<const Plan> plan) {
@@ -62,22 +75,17 @@ std::shared_ptr<const Plan> SiteTable::insert(const CallKey& key, std::shared_pt
   for (unsigned probe = 0; probe < probes; ++probe) {
     std::atomic<const Entry*>& slot = slots_[(key.hash() + probe) % slot_count];
     const Entry* entry = slot.load(std::memory_order_relaxed);
-    if (entry) {
-      if (entry->hash == key.hash() && key.equals(entry->words.get(), entry->size)) return entry->plan;
-      continue;
+    if (!entry) {
+      slot.store(make_entry(key, plan).release(), std::memory_order_release);
+      return plan;
     }
-    auto fresh = std::make_unique<Entry>();
-    fresh->hash = key.hash();
-    fresh->size = key.size();
-    fresh->words = std::make_unique<std::uint64_t[]>(key.size());
-    std::memcpy(fresh->words.get(), key.words(), key.size() * sizeof(std::uint64_t));
-    fresh->plan = plan;
-    slot.store(fresh.release(), std::memory_order_release);
-    return plan;
+    if (entry->is(key)) return entry->plan;
   }
+  if (const Entry* entry = in_overflow(key)) return entry->plan;
   if (overflow_.size() >= overflow_limit) overflow_.clear();
+  overflow_.emplace(key.hash(), make_entry(key, plan));
   has_overflow_.store(true, std::memory_order_release);
-  return overflow_.try_emplace(bytes_of(key), std::move(plan)).first->second;
+  return plan;
 }
 
 SiteTable::~SiteTable() {

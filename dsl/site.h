@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <unordered_map>
 
 #include "dsl/call_key.h"
@@ -28,7 +27,7 @@ class SiteTable {
     for (unsigned probe = 0; probe < probes; ++probe) {
       const Entry* entry = slots_[(key.hash() + probe) % slot_count].load(std::memory_order_acquire);
       if (!entry) return nullptr;
-      if (entry->hash == key.hash() && key.equals(entry->words.get(), entry->size)) return entry->plan.get();
+      if (entry->is(key)) return entry->plan.get();
     }
     return nullptr;
   }
@@ -50,12 +49,15 @@ class SiteTable {
     unsigned size = 0;
     std::unique_ptr<std::uint64_t[]> words;
     std::shared_ptr<const Plan> plan;
+    bool is(const CallKey& key) const { return hash == key.hash() && key.equals(words.get(), size); }
   };
+  static std::unique_ptr<const Entry> make_entry(const CallKey& key, std::shared_ptr<const Plan> plan);
+  const Entry* in_overflow(const CallKey& key) const;
 
   std::atomic<const Entry*> slots_[slot_count] = {};
   std::atomic<bool> has_overflow_ = false;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const Plan>> overflow_;
+  std::unordered_multimap<std::uint64_t, std::unique_ptr<const Entry>> overflow_;  ///< by hash
 };
 
 }  // namespace kiln::dsl

@@ -3,12 +3,14 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <future>
 #include <list>
 #include <mutex>
 #include <unordered_map>
 
 #include "runtime/cache_key.h"
+#include "runtime/cuda_interface.h"
 #include "runtime/disk_cache.h"
 #include "runtime/runtime.h"
 #include "support/log.h"
@@ -19,6 +21,8 @@ namespace {
 using Result = std::shared_ptr<const Binary>;
 
 constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of finished binaries and their keys; those in use live on
+
+std::atomic<CompileFunction> compiler_for_tests{nullptr};
 
 struct Slot {
   std::shared_future<Result> result;
@@ -86,11 +90,15 @@ Result load_or_compile(const CacheKey& key, const KernelSource& source, const Co
     binary->options = options;
     return binary;
   }
-  *binary = compile(source, options);
+  const CompileFunction replacement = compiler_for_tests.load(std::memory_order_relaxed);
+  *binary = replacement ? replacement(source, options) : compile(source, options);
   binary->options = options;
   count([](CacheCounters& counters) { ++counters.compiles; });
-  if (enabled && !disk->publish(key, *binary) && disk->settings().mode == CacheMode::on)
+  if (enabled && disk->publish(key, *binary)) {
+    if (source.language == Language::cuda) disk->remember_compiler(cuda::compiler_identity());
+  } else if (enabled && disk->settings().mode == CacheMode::on) {
     count([](CacheCounters& counters) { ++counters.disk_errors; });
+  }
   return binary;
 }
 
@@ -170,5 +178,7 @@ void reset_binary_cache() {
   c.counters = {};
   c.disk.reset();
 }
+
+void use_compiler_for_tests(CompileFunction function) { compiler_for_tests.store(function, std::memory_order_relaxed); }
 
 }  // namespace kiln::runtime

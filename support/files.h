@@ -10,7 +10,7 @@
 
 namespace kiln::files {
 
-/// Reads a regular file that this user owns and nobody else may write. Symbolic links, other kinds of file, foreign
+/// Reads a regular file that this user or root owns and nobody else may write. Symbolic links, other kinds of file, foreign
 /// files (EPERM) and files above `limit` bytes (EFBIG) are refused. `stamp` sets the modification time to now, best
 /// effort.
 struct ReadOptions {

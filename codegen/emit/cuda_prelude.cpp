@@ -26,7 +26,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 21> table = {{
+constexpr std::array<Snippet, 24> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -149,6 +149,41 @@ DEVICE void round_bf16(u16 (&to)[N], const float (&from)[N]) {
     to[k] = u16(pair), to[k + 1] = u16(pair >> 16);
   }
   if (N == 1) to[0] = f32_to_bf16(from[0]);
+}
+)"},
+    {"exp2_approximate", "", R"(
+DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
+#else
+  return exp2f(x);
+#endif
+}
+)"},
+    {"one_plus_erf", "exp2_approximate", R"(
+DEVICE float one_plus_erf(float x) {  // within 2.4e-7; erfc(|x|) = 2^(-|x| p(|x|))
+  const float a = fabsf(x);
+  float p = 0x1.746594p-20f;
+  p = fmaf(p, a, -0x1.bd835ap-16f);
+  p = fmaf(p, a, 0x1.ccb96ap-13f);
+  p = fmaf(p, a, -0x1.086756p-10f);
+  p = fmaf(p, a, 0x1.47cacp-9f);
+  p = fmaf(p, a, -0x1.20f278p-12f);
+  p = fmaf(p, a, -0x1.c4b158p-6f);
+  p = fmaf(p, a, 0x1.2faeacp-3f);
+  p = fmaf(p, a, 0x1.d63e94p-1f);
+  p = fmaf(p, a, 0x1.a0be86p+0f);
+  const float e = exp2_approximate(-a * p);
+  return x < 0.0f ? e : 2.0f - e;
+}
+)"},
+    {"quotient_2ulp", "", R"(
+DEVICE float quotient_2ulp(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float y; asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a / b;
+#endif
 }
 )"},
     {"minimum_f32", "", R"(

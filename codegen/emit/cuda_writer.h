@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda_prelude.h"
+#include "codegen/emit/cuda_select.h"
 #include "codegen/emit/emit.h"
 #include "codegen/schedule/transpose.h"
 
@@ -41,6 +42,7 @@ class Writer {
   /// Prints the statements of the body; `element(a)` is the place of the current element of access `a`, and iotas are
   /// given as i64 expressions.
   void body(const std::function<std::string(std::size_t)>& element);
+  std::string value_text(NodeId id, const Selection& selection, const std::vector<std::string>& names);
   void line_directive(NodeId id);
 
   // cuda_rows.cpp: flat and row-wise forms.

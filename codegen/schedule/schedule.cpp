@@ -75,26 +75,39 @@ int heavy_operations(const Kernel& kernel) {
   return heavy;
 }
 
-/// A long body times a wide vector costs registers and compile time and gains nothing: it is bound by arithmetic.
+/// A long body times a wide vector costs registers and compile time and gains nothing where arithmetic sets the pace:
+/// more than one heavy operation per four bytes moved.
 int limit_by_body(const Kernel& kernel, int vector, int bytes) {
   const int heavy = heavy_operations(kernel);
   const auto nodes = static_cast<int>(kernel.body.size());
-  while (vector > 1 && vector * bytes > 4 && (heavy * vector > 64 || nodes * vector > 2048)) vector /= 2;
+  std::size_t moved = 0;
+  for (const Access& access : kernel.accesses) moved += access.iota ? 0 : size_of(access.type);
+  const bool bound_by_arithmetic = static_cast<std::size_t>(heavy) * 4 > moved;
+  const auto too_long = [&](int v) { return (bound_by_arithmetic && heavy * v > 64) || nodes * v > 2048; };
+  while (vector > 1 && vector * bytes > 4 && too_long(vector)) vector /= 2;
   return vector;
 }
 
-/// Blocks per multiprocessor to promise: 64 registers per thread for ordinary bodies, so that all loads are issued
-/// first; 128 or no bound where the body itself needs registers.
-int choose_min_blocks(const Kernel& kernel, int block) {
-  if (heavy_operations(kernel) > 32 || kernel.body.size() > 400) return 0;
-  bool wide_function = false;
-  for (const Node& node : kernel.body.nodes()) {
-    wide_function =
-        wide_function ||
-        (node.kind == NodeKind::operation && node.type == DType::f64 && node.op >= Op::cbrt && node.op <= Op::tgamma) ||
-        (node.kind == NodeKind::operation && node.type == DType::f64 && node.op == Op::pow);
+/// 32-bit registers that hold the loads of one thread; results take the places of operands.
+int operand_registers(const Kernel& kernel, int elements) {
+  std::size_t bytes = 0;
+  for (const Access& access : kernel.accesses) {
+    if (!access.iota && !access.store) bytes += size_of(access.type) * static_cast<std::size_t>(elements);
   }
-  return (wide_function ? 512 : 1024) / block;
+  return static_cast<int>(bytes / 4);
+}
+
+/// Blocks per multiprocessor to promise: 64 registers per thread for ordinary bodies, so that all loads are issued
+/// first; 128, or no bound, where the operands or the body itself need registers.
+int choose_min_blocks(const Kernel& kernel, int block, int elements) {
+  const int registers = operand_registers(kernel, elements);
+  if (heavy_operations(kernel) > 32 || kernel.body.size() > 400 || registers > 88) return 0;
+  const auto nodes = kernel.body.nodes();
+  const bool wide_function = std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    return node.kind == NodeKind::operation && node.type == DType::f64 &&
+           ((node.op >= Op::cbrt && node.op <= Op::tgamma) || node.op == Op::pow);
+  });
+  return (wide_function || registers > 40 ? 512 : 1024) / block;
 }
 
 /// Tiles pay where both extents hold at least one tile.
@@ -110,7 +123,7 @@ Schedule transposing(const Kernel& kernel) {
   const int bytes = widest(kernel);
   schedule.tile = bytes > 4 ? 32 : 64;
   schedule.vector = std::min(access_bytes / bytes, schedule.tile * schedule.tile / schedule.block);
-  schedule.min_blocks = choose_min_blocks(kernel, schedule.block);
+  schedule.min_blocks = choose_min_blocks(kernel, schedule.block, schedule.tile * schedule.tile / schedule.block);
   schedule.reason = fmt::format(
       "an operand is contiguous along axis {}, the output along the last: {} x {} tiles through "
       "shared memory keep both sides in full vectors",
@@ -169,7 +182,6 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
 
   Schedule schedule;
   schedule.form = kernel.rank < 2 ? Template::flat : kernel.rank == 2 ? Template::rows : Template::general;
-  schedule.min_blocks = choose_min_blocks(kernel, schedule.block);
   if (kernel.rank == 0) {
     schedule.block = 32;
     schedule.min_blocks = 0;
@@ -187,6 +199,7 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
   if (kernel.rank >= 2) {
     while (schedule.items > 1 && ceil_divide(inner, vector) < 32 * schedule.items) schedule.items /= 2;
   }
+  schedule.min_blocks = choose_min_blocks(kernel, schedule.block, vector * schedule.items);
   const bool aligned = vector * bytes >= access_bytes;
   schedule.reason = fmt::format(
       "{}; {} element{} per access{}",

@@ -23,8 +23,12 @@ inline Slot* put(Slot* to, X& x, bool movable) {
     return to + 1;
   } else if constexpr (Operand<X>::role == Role::baked) {
     return put(to, x.value, false);
-  } else {
+  } else if constexpr (requires { x.code_size; }) {
+    return take_slots(to, x.slots, X::code_size, movable ? &x.owns : nullptr);
+  } else if constexpr (Operand<X>::role == Role::array) {
     return x.put_slots(to, movable);
+  } else {
+    return to + 1;  // refused by Typed; no second error
   }
 }
 inline Slot* put(Slot* to, Slot& slot, bool) {
@@ -43,18 +47,15 @@ class Expression : public detail::Operators<Expression<S>>, public detail::ViewO
   using value_type = typename detail::ElementOf<S::type>::type;
   static constexpr DType dtype = S::type;
 
-  Expression(const Expression& other) noexcept : owns_(true) { detail::copy_slots(slots_, other.slots_, S::size); }
-  Expression(Expression&& other) noexcept : owns_(other.owns_) {
-    __builtin_memcpy(slots_, other.slots_, sizeof slots_);
-    other.owns_ = false;
-  }
+  Expression(const Expression& other) noexcept : owns(true) { detail::copy_slots(slots, other.slots, S::size); }
+  Expression(Expression&& other) noexcept : owns(true) { detail::take_slots(slots, other.slots, S::size, &other.owns); }
   Expression& operator=(Expression other) noexcept {
-    std::swap(slots_, other.slots_);
-    std::swap(owns_, other.owns_);
+    std::swap(slots, other.slots);
+    std::swap(owns, other.owns);
     return *this;
   }
   ~Expression() {
-    if (owns_) detail::release_slots(slots_, S::size);
+    if (owns) detail::release_slots(slots, S::size);
   }
 
   /// Rank and extents after broadcasting.
@@ -70,27 +71,17 @@ class Expression : public detail::Operators<Expression<S>>, public detail::ViewO
   auto astype(detail::Where w = detail::Where::current()) const;
 
   // For the library's templates.
-  explicit Expression(detail::Compose) noexcept : owns_(true) {}
-  detail::Slot* slots() { return slots_; }
-  detail::Parts parts() const { return {detail::code_of<S>.items, slots_, S::size}; }
-  detail::Slot* put_slots(detail::Slot* to, bool movable) noexcept {
-    if (movable) {
-      __builtin_memcpy(to, slots_, sizeof slots_);
-      owns_ = false;
-    } else {
-      detail::copy_slots(to, slots_, S::size);
-    }
-    return to + S::size;
-  }
+  explicit Expression(detail::Compose) noexcept : owns(true) {}
+  detail::Parts parts() const { return {detail::code_of<S>.items, slots, S::size}; }
   Expression viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
     Expression copy(*this);
-    detail::view_of(copy.parts(), copy.slots_, kind, numbers, count, w);
+    detail::view_of(copy.parts(), copy.slots, kind, numbers, count, w);
     return copy;
   }
 
- private:
-  detail::Slot slots_[S::size];
-  bool owns_;
+  static constexpr unsigned code_size = S::size;
+  detail::Slot slots[S::size];
+  bool owns;  ///< false once another expression has taken the references over
 };
 
 namespace detail {
@@ -100,12 +91,13 @@ template <Op O, class... X>
 struct Typed {
   static_assert(((Operand<X>::role != Role::none) && ...),
                 "kiln: an operand is not an array, an expression, a traced value or a C++ number");
-  static constexpr bool traced = ((Operand<X>::role == Role::traced) || ...);
-  static_assert(!traced || ((Operand<X>::role != Role::array) && ...),
+  static constexpr bool has_traced = ((Operand<X>::role == Role::traced) || ...);
+  static constexpr bool traced = has_traced && ((Operand<X>::role != Role::array) && ...);
+  static_assert(traced || !has_traced || ((Operand<X>::role != Role::array) && ...),
                 "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
   static constexpr OperandType types[] = {Operand<X>::type...};
   static constexpr Resolution r = resolve(O, types, sizeof...(X));
-  static constexpr bool valid = require_well_typed<O, r.fault>();
+  static constexpr bool checked = require_well_typed<r.fault>();
 };
 
 template <Op O, class A, class B, class T = Typed<O, A, B>>
@@ -128,13 +120,12 @@ void check_power(Where where, const B& exponent) {
 template <Op O, class A>
 auto unary(Where where, const A& a, bool move_a) {
   using T = Typed<O, A>;
-  if constexpr (!T::valid) {
-    return;
-  } else if constexpr (T::traced) {
+  static_assert(T::checked);
+  if constexpr (T::traced) {
     return record<O>(where, a);
   } else {
     Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>> e(Compose{});
-    *put(e.slots(), const_cast<A&>(a), move_a) = place(where);
+    *put(e.slots, const_cast<A&>(a), move_a) = place(where);
     return e;
   }
 }
@@ -142,33 +133,29 @@ auto unary(Where where, const A& a, bool move_a) {
 template <Op O, class A, class B>
 auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
   using T = Typed<O, A, B>;
-  if constexpr (!T::valid) {
-    return;
+  static_assert(T::checked);
+  if constexpr (O == Op::pow) check_power<A>(where, b);
+  if constexpr (T::traced) {
+    return record<O>(where, a, b);
   } else {
-    if constexpr (O == Op::pow) check_power<A>(where, b);
-    if constexpr (T::traced) {
-      return record<O>(where, a, b);
-    } else {
-      BinaryOf<O, A, B> e(Compose{});
-      *put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
-      return e;
-    }
+    BinaryOf<O, A, B> e(Compose{});
+    *put(put(e.slots, const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
+    return e;
   }
 }
 
 template <Op O, class A, class B, class C>
 auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, const C& c, bool move_c) {
   using T = Typed<O, A, B, C>;
-  if constexpr (!T::valid) {
-    return;
-  } else if constexpr (T::traced) {
+  static_assert(T::checked);
+  if constexpr (T::traced) {
     return record<O>(where, a, b, c);
   } else {
     Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
                      typename Operand<B>::template Structure<T::r.operands[1]>,
                      typename Operand<C>::template Structure<T::r.operands[2]>>>
         e(Compose{});
-    Slot* const p = put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b);
+    Slot* const p = put(put(e.slots, const_cast<A&>(a), move_a), const_cast<B&>(b), move_b);
     *put(p, const_cast<C&>(c), move_c) = place(where);
     return e;
   }
@@ -178,7 +165,7 @@ auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, cons
 template <class S>
 Expression<S> leaf(Slot slot) {
   Expression<S> e(Compose{});
-  *e.slots() = slot;
+  *e.slots = slot;
   return e;
 }
 inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
@@ -187,7 +174,7 @@ inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 template <class X>
 auto expression_of(const X& x, bool movable) {
   Expression<typename Operand<X>::template Structure<Operand<X>::type.type>> e(Compose{});
-  put(e.slots(), const_cast<X&>(x), movable);
+  put(e.slots, const_cast<X&>(x), movable);
   return e;
 }
 
@@ -202,7 +189,7 @@ template <DType To, class X>
 auto convert(Where where, const X& x, bool movable) {
   require_convertible<Operand<X>::type.type, To>();
   Expression<Convert<To, typename Operand<X>::template Structure<To>>> e(Compose{});
-  *put(e.slots(), const_cast<X&>(x), movable) = place(where);
+  *put(e.slots, const_cast<X&>(x), movable) = place(where);
   return e;
 }
 
@@ -212,7 +199,7 @@ auto convert(Where where, const X& x, bool movable) {
 template <class T>
 Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> scalar(std::type_identity_t<T> value) {
   Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> e(detail::Compose{});
-  detail::put(e.slots(), value, false);
+  detail::put(e.slots, value, false);
   return e;
 }
 

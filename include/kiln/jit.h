@@ -21,7 +21,7 @@ class Jit;
 
 namespace detail {
 
-template <class F, class... A>
+template <class F, class... Keys>
 inline constinit Site function_site{};
 
 /// A call in preparation: where results go and how it is launched.
@@ -29,7 +29,9 @@ template <class F, class... X>
 class Into {
  public:
   Into(const Jit<F>& function, const Launch& launch, Tie<X...> targets)
-      : function_(function), launch_(launch), targets_(targets) {}
+      : function_(function), launch_(launch), targets_(targets) {
+    for (Target& t : targets_.targets) t.resizable = t.handle->layout == nullptr;  // what exists keeps its shape
+  }
   template <class... A>
   void operator()(const A&... arguments) {
     function_.template run_into<X...>(&launch_, targets_.targets, arguments...);
@@ -128,13 +130,13 @@ class Jit {
   const char* name() const { return name_; }
   detail::CodeOptions code_options() const { return {options_.contract, options_.fast_math, options_.lineinfo}; }
   /// Closures without captures share one site per argument types; others keep theirs in the object.
-  template <class... A>
+  template <class... Keys>
   detail::Site& site() const {
-    const bool plain = options_.contract && !options_.fast_math && !options_.lineinfo && !name_;
     if constexpr (std::is_empty_v<F>) {
-      if (plain) return detail::function_site<F, A...>;
+      return detail::function_site<F, Keys...>;
+    } else {
+      return own_;
     }
-    return own_;
   }
 
  private:

@@ -1,8 +1,30 @@
 // kiln/kiln.h -- everything: include this.
 #pragma once
 
+// In order of dependence, each header first from here: error messages then list few "included from" lines.
+// clang-format off
+#include <kiln/dtype.h>
+#include <kiln/op.h>
+#include <kiln/detail/bridge.h>
+#include <kiln/detail/program.h>
+#include <kiln/detail/rules.h>
+#include <kiln/detail/structure.h>
+#include <kiln/detail/element.h>
+#include <kiln/detail/operators.h>
+#include <kiln/shape.h>
+#include <kiln/detail/view_operations.h>
+#include <kiln/expr.h>
+#include <kiln/sym.h>
+#include <kiln/functions.h>
+#include <kiln/device.h>
+#include <kiln/array.h>
+#include <kiln/inspect.h>
+#include <kiln/eval.h>
 #include <kiln/create.h>
-#include <kiln/error.h>
+#include <kiln/options.h>
+#include <kiln/detail/jit_arguments.h>
 #include <kiln/jit.h>
-#include <kiln/npy.h>
 #include <kiln/random.h>
+#include <kiln/npy.h>
+#include <kiln/error.h>
+// clang-format on

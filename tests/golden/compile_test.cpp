@@ -5,10 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <kiln/error.h>
-
 #include "codegen/ir/op_info.h"
-#include "runtime/runtime.h"
+#include "tests/golden/compiled.h"
 #include "tests/golden/kernels.h"
 
 namespace kiln::golden {
@@ -16,24 +14,6 @@ namespace {
 
 using codegen::NodeId;
 using codegen::NodeKind;
-
-/// Null where NVRTC is missing; a test that gets null skips with the reason.
-std::unique_ptr<runtime::Binary> compiled(const KernelSource& source, const std::string& arch, std::string& why) {
-  CompileOptions options;
-  options.arch = arch;
-  try {
-    return std::make_unique<runtime::Binary>(runtime::compile(source, options, true));
-  } catch (const Error& error) {
-    why = error.what();
-    if (why.find("was not found") == std::string::npos && why.find("built without") == std::string::npos) throw;
-    return nullptr;
-  }
-}
-
-#define KILN_COMPILED_OR_SKIP(binary, source, arch) \
-  std::string why;                                  \
-  const auto binary = compiled(source, arch, why);  \
-  if (!binary) GTEST_SKIP() << "no NVRTC here: " << why
 
 int count(const std::string& text, const std::string& pattern) {
   const std::regex expression(pattern);
@@ -108,6 +88,31 @@ TEST(Widths, MisalignedOperandNarrowsOnlyItself) {
   EXPECT_EQ(count(binary->ptx, wide_load), 2);
   EXPECT_EQ(count(binary->ptx, wide_store), 1);
   EXPECT_EQ(count(binary->ptx, R"(ld\.global\.v2\.[a-z]32)"), 2);
+}
+
+// Rule: complex arrays may be aligned like their parts only; then no access covers a pair.
+TEST(Widths, UnderalignedComplexMovesByParts) {
+  Builder b(1, codegen::IndexWidth::bits32, "y = conj-free copy");
+  const NodeId x = b.load(DType::c64, "c", 4);
+  const NodeId re = b.node(NodeKind::real_part, DType::f32, {x}), im = b.node(NodeKind::imag_part, DType::f32, {x});
+  b.store(b.node(NodeKind::complex, DType::c64, {im, re}), "c", 4);
+  b.store(x, "c", 4);
+  const Case test{"", b.finish(), {{1 << 20}}};
+  KILN_COMPILED_OR_SKIP(binary, source_of(test), "sm_90");
+  EXPECT_EQ(count(binary->ptx, R"((ld|st)\.global[a-z.]*\.v[24])"), 0);
+  EXPECT_EQ(binary->log, "");
+}
+
+// Rule: many operands lower the promised occupancy rather than spill.
+TEST(Registers, ManyOperandsDoNotSpill) {
+  Builder b(1, codegen::IndexWidth::bits32, "y = sum of twenty arrays");
+  NodeId sum = b.load(DType::f32, "c");
+  for (int i = 1; i < 20; ++i) sum = b.op(Op::add, {b.op(Op::exp, {b.load(DType::f32, "c")}), sum});
+  b.store(sum, "c");
+  const Case test{"", b.finish(), {{1 << 20}}};
+  KILN_COMPILED_OR_SKIP(binary, source_of(test), "sm_90");
+  EXPECT_EQ(binary->spill_bytes, 0);
+  EXPECT_EQ(count(binary->ptx, wide_load), 20);
 }
 
 // Rule: f32 kernels contain no arithmetic in double.

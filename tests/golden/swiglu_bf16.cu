@@ -71,6 +71,14 @@ DEVICE void round_bf16(u16 (&to)[N], const float (&from)[N]) {
   if (N == 1) to[0] = f32_to_bf16(from[0]);
 }
 
+DEVICE float quotient_2ulp(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float y; asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a / b;
+#endif
+}
+
 struct Arguments {
   const u16* x0;
   const u16* x1;
@@ -93,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_mul_div_add_exp(c
     const float v1 = -v0;
     const float v2 = expf(v1);
     const float v3 = 1.0f + v2;
-    const float v4 = v0 / v3;
+    const float v4 = quotient_2ulp(v0, v3);
     const float v5 = bf16_to_f32(x1[k]);
     const float v6 = v4 * v5;
     y0_f32[k] = v6;

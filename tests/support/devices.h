@@ -29,4 +29,4 @@ class OnEachDevice : public testing::TestWithParam<const char*> {
 };
 
 #define KILN_ON_EACH_DEVICE(Fixture) \
-  INSTANTIATE_TEST_SUITE_P(Device, Fixture, testing::Values("cpu", "cuda"), [](const auto& info) { return std::string(info.param); })
+  INSTANTIATE_TEST_SUITE_P(Device, Fixture, testing::Values("cpu", "cuda"), [](const auto& each) { return std::string(each.param); })

@@ -58,7 +58,7 @@ using NodeId = std::uint32_t;
 
 KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
 /// An affine index operand of an inline expression: slot of an input whose Handle has no storage, whose layout is i64
-/// and whose data is the value at the first element, which view_of moves by elements.
+/// and whose data is the value at the first element times 8, so that view_of moves it as it moves an address.
 KILN_API NodeId record_iota(Recorder&, unsigned slot);
 /// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);

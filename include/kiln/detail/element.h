@@ -116,11 +116,15 @@ template <class T>
 struct Operand<Sym<T>> {
   static constexpr Role role = Role::traced;
   static constexpr OperandType type{dtype_of<T>, false};
+  template <DType>
+  using Structure = Input<type.type>;  // of refused operations only
 };
 template <class C>
 struct Operand<WeakSym<C>> {
   static constexpr Role role = Role::traced;
   static constexpr OperandType type{dtype_of<C>, true};
+  template <DType>
+  using Structure = Input<type.type>;
 };
 
 template <class X>

@@ -55,11 +55,10 @@ auto traced_argument(Recorder& recorder, const TracedArgument& traced, const voi
 template <class A, bool IsConst>
 using ReceivedAs = decltype(traced_argument<A, IsConst>(std::declval<Recorder&>(), TracedArgument{}, nullptr));
 
-template <class F, unsigned Mask, class Indices, class... A>
-inline constexpr bool accepts = false;
 template <class F, unsigned Mask, std::size_t... I, class... A>
-inline constexpr bool accepts<F, Mask, std::index_sequence<I...>, A...> =
-    std::is_invocable_v<const F&, ReceivedAs<A, ((Mask >> I) & 1) != 0>...>;
+constexpr bool accepts(std::index_sequence<I...>, const std::type_identity<A>*...) {
+  return requires(const F& f) { f(std::declval<ReceivedAs<A, ((Mask >> I) & 1) != 0>>()...); };
+}
 
 /// The arguments (as bits) that the lambda declares as kl::Const, or -1 when it cannot be called. Masks are tried in
 /// increasing order, so an `auto` parameter never receives a constant.
@@ -70,7 +69,7 @@ constexpr int const_mask() {
     ((bits |= role_of<A> == Role::number ? 1u << i : 0u, ++i), ...);
     return bits;
   }();
-  if constexpr (accepts<F, Mask, std::index_sequence_for<A...>, A...>) {
+  if constexpr (accepts<F, Mask>(std::index_sequence_for<A...>{}, static_cast<std::type_identity<A>*>(nullptr)...)) {
     return static_cast<int>(Mask);
   } else if constexpr (Mask == numbers) {
     return -1;
@@ -138,12 +137,28 @@ struct SignatureArgument<Sig<T, Rank>> {
 };
 
 // ------------------------------------------------------------------ results
+/// What a call that was refused returns, so that the refusal is the only error.
+struct Refused {};
+struct RefusedOutputs {
+  using Arrays = Refused;
+  static constexpr unsigned count = 1;
+  template <class... X>
+  static constexpr bool convertible() {
+    return true;
+  }
+  template <class V>
+  static void store(const V&, NodeId*) {}
+  static void targets(Refused&, Target*) {}
+};
+
 template <class R>
-struct Outputs {
+struct Outputs : RefusedOutputs {
   static_assert(!std::is_void_v<R>, "kiln: the lambda of kl::jit returns nothing; return the value to store");
   static_assert(std::is_void_v<R> || no_dtype<R>::value,
                 "kiln: the lambda of kl::jit must return a traced value or a std::tuple of traced values");
 };
+template <>
+struct Outputs<Refused> : RefusedOutputs {};
 template <class S>
   requires(role_of<S> == Role::traced)
 struct Outputs<S> {
@@ -189,8 +204,18 @@ struct Outputs<Tuple<S...>> {
 };
 
 // ------------------------------------------------------------------ calls
+/// What a call is traced for: arrays and views of one element type are alike, expressions differ by structure.
+template <class A>
+struct KeyOf {
+  using type = NumberOf<A>;
+};
+template <array_operand A>
+struct KeyOf<A> {
+  using type = typename Operand<A>::template Structure<Operand<A>::type.type>;
+};
+
 /// Its address tells apart the argument types that share the site of a jit object.
-template <class F, class... A>
+template <class F, class... Keys>
 inline constexpr char function_signature = 0;
 
 template <class F, class Indices, class... A>
@@ -220,7 +245,9 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   using Arrays = typename Output::Arrays;
 
   static void trace(Recorder& recorder, const void* environment, const TracedArgument* traced, NodeId* nodes) {
-    Output::store(invoke(*static_cast<const Environment*>(environment), recorder, traced), nodes);
+    if constexpr (!std::is_void_v<Result>) {
+      Output::store(invoke(*static_cast<const Environment*>(environment), recorder, traced), nodes);
+    }
   }
 
   template <class J, class Run>
@@ -234,10 +261,10 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
     e.trace = &trace;
     e.environment = &environment;
-    e.signature = &function_signature<F, A...>;
+    e.signature = &function_signature<F, typename KeyOf<A>::type...>;
     e.name = f.name();
     e.options = f.code_options();
-    return run(f.template site<A...>(), e);
+    return run(f.template site<typename KeyOf<A>::type...>(), e);
   }
 
   template <class J>

@@ -140,6 +140,38 @@ T extremum(Op op, T a, T b) {
 }
 
 template <class T>
+Value trigonometric_function(Op op, T a) {
+  switch (op) {
+    case Op::sin:
+      return put(std::sin(a));
+    case Op::cos:
+      return put(std::cos(a));
+    case Op::tan:
+      return put(std::tan(a));
+    case Op::asin:
+      return put(std::asin(a));
+    case Op::acos:
+      return put(std::acos(a));
+    case Op::atan:
+      return put(std::atan(a));
+    case Op::sinh:
+      return put(std::sinh(a));
+    case Op::cosh:
+      return put(std::cosh(a));
+    case Op::tanh:
+      return put(std::tanh(a));
+    case Op::asinh:
+      return put(std::asinh(a));
+    case Op::acosh:
+      return put(std::acosh(a));
+    case Op::atanh:
+      return put(std::atanh(a));
+    default:
+      return fault("float operation");
+  }
+}
+
+template <class T>
 Value float_function(Op op, T a, T b) {
   switch (op) {
     case Op::pow:
@@ -166,30 +198,6 @@ Value float_function(Op op, T a, T b) {
       return put(std::log10(a));
     case Op::log1p:
       return put(std::log1p(a));
-    case Op::sin:
-      return put(std::sin(a));
-    case Op::cos:
-      return put(std::cos(a));
-    case Op::tan:
-      return put(std::tan(a));
-    case Op::asin:
-      return put(std::asin(a));
-    case Op::acos:
-      return put(std::acos(a));
-    case Op::atan:
-      return put(std::atan(a));
-    case Op::sinh:
-      return put(std::sinh(a));
-    case Op::cosh:
-      return put(std::cosh(a));
-    case Op::tanh:
-      return put(std::tanh(a));
-    case Op::asinh:
-      return put(std::asinh(a));
-    case Op::acosh:
-      return put(std::acosh(a));
-    case Op::atanh:
-      return put(std::atanh(a));
     case Op::erf:
       return put(std::erf(a));
     case Op::erfc:
@@ -199,7 +207,7 @@ Value float_function(Op op, T a, T b) {
     case Op::tgamma:
       return put(std::tgamma(a));
     default:
-      return fault("float operation");
+      return trigonometric_function(op, a);
   }
 }
 

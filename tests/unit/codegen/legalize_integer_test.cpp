@@ -20,7 +20,7 @@ Wide expected(Op op, Wide a, Wide b, int width, bool is_signed) {
     case Op::sub:
       return a - b;
     case Op::mul:
-      return a * b;
+      return static_cast<Wide>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
     case Op::div:
       return b == 0 ? 0 : overflows ? minimum : a / b;
     case Op::mod:
@@ -38,7 +38,7 @@ Wide expected(Op op, Wide a, Wide b, int width, bool is_signed) {
       return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
     }
     case Op::shl:
-      return b < 0 || b >= width ? 0 : a * (Wide{1} << b);
+      return b < 0 || b >= width ? 0 : static_cast<Wide>(static_cast<unsigned __int128>(a) << b);
     case Op::shr: {
       const int amount = b < 0 || b >= width ? width : static_cast<int>(b);
       return a >> amount;  // arithmetic on the exact value: sign fill, 0 for unsigned

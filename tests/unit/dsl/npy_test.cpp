@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "dsl/memory.h"
+#include "dsl/array_memory.h"
 #include "dsl/npy_header.h"
 #include "dsl/session.h"
 #include "tests/unit/dsl/element_numbers.h"

@@ -1,4 +1,4 @@
-// dsl/planner_operands.cpp -- what the operands and destinations of a call are.
+// dsl/drafting_operands.cpp -- what the operands and destinations of a call are.
 #include <algorithm>
 
 #include "dsl/call_key.h"
@@ -67,8 +67,8 @@ Destination Drafting::resolve_target(std::uint32_t number, const Shape& result) 
   const Handle& handle = *target.handle;
   Destination destination;
   destination.layout = handle.layout;
-  const bool fits = handle.layout && handle.storage && shape_of(*handle.layout) == result &&
-                    device_of(*handle.layout) == draft_.device;
+  const bool fits = handle.layout && handle.storage && handle.layout->dtype == target.type &&
+                    shape_of(*handle.layout) == result && device_of(*handle.layout) == draft_.device;
   if (target.resizable && !fits) {
     destination.allocate = true;
     destination.view = contiguous("result", result, call_.where);

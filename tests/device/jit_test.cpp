@@ -1,0 +1,140 @@
+// tests/device/jit_test.cpp -- compiled functions: traced once per signature, captures, constants, destinations,
+// nesting.
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/devices.h"
+
+namespace {
+
+class Jit : public OnEachDevice {};
+KILN_ON_EACH_DEVICE(Jit);
+
+using Floats = std::vector<float>;
+
+TEST_P(Jit, runs_the_lambda_once_per_signature) {
+  int traces = 0;
+  const auto f = kl::jit([&traces](auto x, auto k) {
+    ++traces;
+    return x * k + 1;
+  });
+  kl::Array<float> x = kl::from_host(Floats{1, 2, 3, 4}), m = kl::from_host(Floats{1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(f(x, 2.0f).to_host(), (Floats{3, 5, 7, 9}));
+  EXPECT_EQ(f(x, 0.5f).to_host(), (Floats{1.5f, 2, 2.5f, 3}));
+  EXPECT_EQ(f(x(kl::range(0, 2)), 3.0f).to_host(), (Floats{4, 7}));
+  EXPECT_EQ(traces, 1) << "new values and new extents are not new signatures";
+  EXPECT_EQ(f(m, 2.0f).shape(), (kl::Shape{2, 2}));
+  EXPECT_EQ(traces, 2) << "another rank is";
+  kl::Array<double> d = f(x.astype<double>(), 2.0f);
+  EXPECT_EQ(d.to_host()[3], 9.0);
+  EXPECT_EQ(traces, 3) << "another type is";
+}
+
+TEST_P(Jit, captures_are_constants_of_each_object) {
+  kl::Array<float> x = kl::from_host(Floats{1, 2});
+  const auto make = [](float scale) { return kl::jit([scale](auto v) { return v * scale; }); };
+  const auto twice = make(2), thrice = make(3);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(twice(x).to_host(), (Floats{2, 4}));
+    EXPECT_EQ(thrice(x).to_host(), (Floats{3, 6}));
+  }
+}
+
+TEST_P(Jit, constants_are_part_of_the_kernel) {
+  kl::Array<float> x = kl::from_host(Floats{2, 3});
+  const auto power = kl::jit([](auto v, kl::Const<int> n, auto offset) {
+    auto r = v;
+    for (int i = 1; i < n; ++i) r = r * v;
+    return r + offset;
+  });
+  EXPECT_EQ(power(x, 2, 1).to_host(), (Floats{5, 10}));
+  EXPECT_EQ(power(x, 3, 0).to_host(), (Floats{8, 27}));
+  EXPECT_EQ(power(x, 2, 0.5).to_host(), (Floats{4.5f, 9.5f}));
+  const auto scaled = kl::jit([](auto v, auto k) { return v * k; });
+  EXPECT_EQ(scaled(x, kl::lit(4)).to_host(), (Floats{8, 12}));
+  EXPECT_EQ(scaled(x, kl::lit(5)).to_host(), (Floats{10, 15}));
+}
+
+TEST_P(Jit, several_results_and_destinations) {
+  kl::Array<float> x = kl::from_host(Floats{1, 2, 3});
+  const auto f = kl::jit([](auto v) { return std::tuple(v + 1, kl::cast<std::int32_t>(v) * 2); });
+  auto [a, b] = f(x);
+  static_assert(std::is_same_v<decltype(b), kl::Array<std::int32_t>>);
+  EXPECT_EQ(a.to_host(), (Floats{2, 3, 4}));
+  EXPECT_EQ(b.to_host(), (std::vector<std::int32_t>{2, 4, 6}));
+  kl::Array<double> wide({3});
+  f.into(wide, b)(x * 10);
+  EXPECT_EQ(wide.to_host(), (std::vector<double>{11, 21, 31}));
+  const auto g = kl::jit([](auto v) { return v * v; });
+  g.into(x)(x);  // in place
+  EXPECT_EQ(x.to_host(), (Floats{1, 4, 9}));
+  g.into(x(kl::range(1, 3)))(x(kl::range(0, 2)));  // overlapping
+  EXPECT_EQ(x.to_host(), (Floats{1, 1, 16}));
+  EXPECT_THROW(g.into(x)(wide(kl::range(0, 2))), kl::ShapeError);
+}
+
+TEST_P(Jit, launch_control_does_not_change_results) {
+  kl::Array<float> x = kl::arange<float>(1000);
+  const auto f = kl::jit([](auto v) { return kl::sqrt(v) + 1; });
+  const Floats expected = f(x).to_host();
+  EXPECT_EQ(f[{.block = 256}](x).to_host(), expected);
+  EXPECT_EQ((f[{.grid = 3, .block = 64}](x).to_host()), expected);
+  kl::Array<float> y({1000});
+  f[{.block = 128}].into(y)(x);
+  EXPECT_EQ(y.to_host(), expected);
+}
+
+TEST_P(Jit, expressions_and_functions_fuse) {
+  kl::Array<float> x = kl::from_host(Floats{1, 2}), y = kl::from_host(Floats{10, 20});
+  const auto square = kl::jit([](auto v, auto k) { return v * v * k; });
+  EXPECT_EQ(square(x + y, 2).to_host(), (Floats{242, 968}));
+  const auto outer = kl::jit([square](auto a, auto b, auto k) { return square(a, 0.5f) + square(b, k); });
+  EXPECT_EQ(outer(x, y, 2).to_host(), (Floats{200.5f, 802}));
+  const auto shared = kl::let(x + 1);
+  EXPECT_EQ(square(shared * shared, 1).to_host(), (Floats{16, 81}));
+  EXPECT_EQ(square(x, kl::scalar<double>(3)).to_host(), (std::vector<double>{3, 12})) << "a strong scalar promotes";
+}
+
+TEST_P(Jit, numbers_stay_weak_among_themselves) {
+  kl::Array<float> x = kl::from_host(Floats{1});
+  const auto f = kl::jit([](auto v, auto a, auto b) {
+    auto c = a * b + 1;
+    static_assert(c.dtype == kl::DType::f64, "double * int in C++");
+    auto r = v * kl::exp(c);
+    static_assert(r.dtype == kl::DType::f32, "a number takes the type of the array");
+    return r;
+  });
+  EXPECT_FLOAT_EQ(f(x, 0.5, 2).item(), std::exp(2.0f));
+}
+
+TEST_P(Jit, views_and_indices_inside) {
+  kl::Array<float> m = kl::from_host(Floats{1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto f = kl::jit([](auto x) {
+    static_assert(x.dtype == kl::DType::f32);
+    EXPECT_EQ(x.ndim(), 2);
+    auto shifted = x(kl::all, kl::range(1, kl::none)) - x(kl::all, kl::range(kl::none, -1));
+    shifted *= 10;
+    return shifted.t() + kl::index(shifted.t(), 1) * kl::lit(0.5f);
+  });
+  const auto got = f(m);
+  static_assert(std::is_same_v<decltype(got)::value_type, double>, "i64 * a float number is f64");
+  EXPECT_EQ(got.shape(), (kl::Shape{2, 2}));
+  EXPECT_EQ(got.to_host(), (std::vector<double>{10, 10.5, 10, 10.5}));
+}
+
+TEST_P(Jit, inspection_tells_what_was_made) {
+  kl::Array<float> x = kl::from_host(Floats{1, 2});
+  const auto f = kl::jit("scaled_exp", [](auto v, auto k) { return kl::exp(v * k); });
+  const auto info = f.inspect(x, 2.0f);
+  ASSERT_EQ(info.kernels.size(), 1u);
+  EXPECT_TRUE(info.graph.contains("exp")) << info.graph;
+  EXPECT_TRUE(info.dot.contains("digraph")) << info.dot;
+  EXPECT_TRUE(info.explain().contains("1 kernel")) << info.explain();
+  EXPECT_GT(info.kernels[0].source.size(), 100u);
+  EXPECT_EQ(info.kernels[0].bytes_moved, 16);
+  EXPECT_EQ(f(x, 0.0f).to_host(), (Floats{1, 1}));
+}
+
+}  // namespace

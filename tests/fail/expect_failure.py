@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# tests/fail/expect_failure.py -- a program that must be refused, with the stated phrase and in few lines.
+"""The source holds `// expect: PHRASE`; without the lines marked `// error` it must compile (so nothing else is wrong)."""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+
+LINE_LIMIT = 15
+
+
+def compile_text(compiler, include, text):
+    with tempfile.NamedTemporaryFile("w", suffix=".cpp", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", "-I", include, file.name]
+        if "clang" not in compiler:
+            command.append("-fno-diagnostics-show-caret")
+        else:
+            command.append("-fno-caret-diagnostics")
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--include", required=True)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("compilers", nargs="+")
+    options = parser.parse_args()
+    with open(options.source, encoding="utf-8") as file:
+        text = file.read()
+    phrase = re.search(r"// expect: (.*)", text).group(1).strip()
+    correct = "".join(line for line in text.splitlines(True) if "// error" not in line)
+    failures = []
+    for compiler in options.compilers:
+        good = compile_text(compiler, options.include, correct)
+        if good.returncode:
+            failures.append(f"{compiler}: does not compile even without the lines marked '// error':\n{good.stderr}")
+            continue
+        bad = compile_text(compiler, options.include, text)
+        lines = bad.stderr.splitlines()
+        if bad.returncode == 0:
+            failures.append(f"{compiler}: compiled, but must not")
+        elif phrase not in bad.stderr:
+            failures.append(f"{compiler}: the error does not say '{phrase}':\n{bad.stderr}")
+        elif len(lines) > LINE_LIMIT:
+            failures.append(f"{compiler}: {len(lines)} lines, at most {LINE_LIMIT} are wanted:\n{bad.stderr}")
+        else:
+            print(f"{compiler}: refused in {len(lines)} lines")
+    print("\n".join(failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+// tests/fail/tie_count.cpp -- must not compile.
+// expect: as many expressions as kl::tie names destinations
+#include <kiln/kiln.h>
+
+namespace kl = kiln;
+
+void f(kl::Array<float>& x, kl::Array<float>& s, kl::Array<float>& q) {
+  kl::eval(kl::tie(s, q), x + 1);  // error
+}

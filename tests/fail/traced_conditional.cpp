@@ -1,0 +1,13 @@
+// tests/fail/traced_conditional.cpp -- must not compile.
+// expect: use kl::where
+#include <kiln/kiln.h>
+
+namespace kl = kiln;
+
+auto f(const kl::Array<float>& v) {
+  auto g = kl::jit([](auto x) {
+    auto y = x > 0 ? x : -x;  // error
+    return x * 2;
+  });
+  return g(v);
+}

@@ -1,0 +1,11 @@
+// tests/fail/typed_parameter.cpp -- must not compile.
+// expect: declare each parameter auto (arrays and run-time numbers) or kl::Const<T>
+#include <kiln/kiln.h>
+
+namespace kl = kiln;
+
+auto f(const kl::Array<float>& v) {
+  auto g = kl::jit([](auto x, float eps) { return x + eps; });
+  g(v, 1e-5f);  // error
+  return g.name();
+}

@@ -1,0 +1,9 @@
+// tests/fail/wrong_arity.cpp -- must not compile.
+// expect: atan2
+#include <kiln/kiln.h>
+
+namespace kl = kiln;
+
+void f(kl::Array<float>& x) {
+  auto y = kl::atan2(x);  // error
+}

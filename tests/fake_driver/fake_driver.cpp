@@ -1,0 +1,321 @@
+// tests/fake_driver/fake_driver.cpp -- the entry points of the CUDA driver that kiln uses, over malloc.
+#include "tests/fake_driver/fake_driver.h"
+
+#include <cuda.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+// cuda.h renames these to newer versions; the fake exports the symbols of CUDA 12.0.
+#undef cuEventElapsedTime
+
+struct CUctx_st {
+  CUdevice device;
+};
+struct CUstream_st {
+  int id;
+};
+struct CUevent_st {
+  int id;
+};
+struct CUlib_st {
+  std::string image;
+};
+struct CUkern_st {
+  std::string name;
+};
+
+namespace {
+
+using kiln::fake::FakeDriver;
+
+FakeDriver& state() {
+  static auto* const instance = new FakeDriver;
+  return *instance;
+}
+
+CUctx_st primary_contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
+thread_local std::vector<CUcontext> context_stack;
+std::unordered_map<CUdeviceptr, std::size_t> allocations;
+int next_id = 0;
+
+CUresult step(const char* function, const std::string& details = "") {
+  FakeDriver& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.calls.push_back(details.empty() ? function : function + (" " + details));
+  if (s.deinitialized) return CUDA_ERROR_DEINITIALIZED;
+  const auto fault = s.faults.find(function);
+  if (fault == s.faults.end()) return CUDA_SUCCESS;
+  if (fault->second.skip > 0) {
+    --fault->second.skip;
+    return CUDA_SUCCESS;
+  }
+  if (fault->second.times <= 0) return CUDA_SUCCESS;
+  --fault->second.times;
+  return static_cast<CUresult>(fault->second.result);
+}
+
+#define STEP(...)                                                 \
+  do {                                                            \
+    if (const CUresult result = step(__VA_ARGS__)) return result; \
+  } while (false)
+
+bool has_context() { return !context_stack.empty() && context_stack.back(); }
+
+std::string stream_text(CUstream stream) { return "stream=" + std::to_string(stream ? stream->id : 0); }
+std::string event_text(CUevent event) { return "event=" + std::to_string(event->id); }
+
+CUresult allocate(CUdeviceptr* memory, std::size_t bytes) {
+  FakeDriver& s = state();
+  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  const std::lock_guard lock(s.mutex);
+  if (s.used + s.held + bytes > s.memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  void* const block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *memory = reinterpret_cast<CUdeviceptr>(block);
+  allocations[*memory] = bytes;
+  s.used += bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult release(CUdeviceptr memory, bool keep) {
+  FakeDriver& s = state();
+  const std::lock_guard lock(s.mutex);
+  const auto found = allocations.find(memory);
+  if (found == allocations.end()) return CUDA_ERROR_INVALID_VALUE;
+  s.used -= found->second;
+  if (keep) s.held += found->second;
+  allocations.erase(found);
+  std::free(reinterpret_cast<void*>(memory));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+FakeDriver* kiln_fake_driver() { return &state(); }
+
+// ------------------------------------------------------------------ driver and devices
+CUresult cuInit(unsigned) { return step("cuInit"); }
+CUresult cuDriverGetVersion(int* version) {
+  *version = state().driver_version;
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorName(CUresult result, const char** name) {
+  *name = result == CUDA_ERROR_OUT_OF_MEMORY             ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == CUDA_ERROR_NO_BINARY_FOR_GPU       ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
+          : result == CUDA_ERROR_INVALID_PTX             ? "CUDA_ERROR_INVALID_PTX"
+          : result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+          : result == CUDA_ERROR_ILLEGAL_ADDRESS         ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : result == CUDA_ERROR_NO_DEVICE               ? "CUDA_ERROR_NO_DEVICE"
+                                                         : "CUDA_ERROR";
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult, const char** text) {
+  *text = "described by the fake driver";
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetCount(int* count) {
+  *count = state().device_count;
+  return step("cuDeviceGetCount");
+}
+CUresult cuDeviceGet(CUdevice* device, int index) {
+  *device = index;
+  return step("cuDeviceGet");
+}
+CUresult cuDeviceGetName(char* name, int length, CUdevice) {
+  std::strncpy(name, "Fake GPU", static_cast<std::size_t>(length));
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
+  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? state().major
+           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? state().minor
+           : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132
+           : which == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR    ? 2048
+           : which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE                     ? 50 << 20
+           : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 << 10
+           : which == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED            ? state().has_pools
+                                                                            : 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
+  *bytes = state().memory_bytes;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceCanAccessPeer(int* possible, CUdevice, CUdevice) {
+  *possible = 1;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice) {
+  *pool = nullptr;
+  return CUDA_SUCCESS;
+}
+
+// ------------------------------------------------------------------ contexts
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = &primary_contexts[device];
+  return step("cuDevicePrimaryCtxRetain", std::to_string(device));
+}
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = has_context() ? context_stack.back() : nullptr;
+  return step("cuCtxGetCurrent");
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  if (context_stack.empty()) {
+    context_stack.push_back(context);
+  } else {
+    context_stack.back() = context;
+  }
+  return step("cuCtxSetCurrent", context ? std::to_string(context->device) : "none");
+}
+CUresult cuCtxPushCurrent(CUcontext context) {
+  context_stack.push_back(context);
+  return step("cuCtxPushCurrent", std::to_string(context->device));
+}
+CUresult cuCtxPopCurrent(CUcontext* context) {
+  if (context_stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *context = context_stack.back();
+  context_stack.pop_back();
+  return step("cuCtxPopCurrent");
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = context_stack.back()->device;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() { return step("cuCtxSynchronize"); }
+
+// ------------------------------------------------------------------ memory
+CUresult cuMemGetInfo(std::size_t* available, std::size_t* total) {
+  *total = state().memory_bytes;
+  *available = state().memory_bytes - state().used - state().held;
+  return step("cuMemGetInfo");
+}
+CUresult cuMemAlloc(CUdeviceptr* memory, std::size_t bytes) {
+  STEP("cuMemAlloc", std::to_string(bytes));
+  return allocate(memory, bytes);
+}
+CUresult cuMemFree(CUdeviceptr memory) {
+  STEP("cuMemFree");
+  return release(memory, false);
+}
+CUresult cuMemAllocAsync(CUdeviceptr* memory, std::size_t bytes, CUstream stream) {
+  STEP("cuMemAllocAsync", std::to_string(bytes) + " " + stream_text(stream));
+  return allocate(memory, bytes);
+}
+CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream) {
+  STEP("cuMemFreeAsync", stream_text(stream));
+  return release(memory, true);
+}
+CUresult cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, void*) { return step("cuMemPoolSetAttribute"); }
+CUresult cuMemPoolGetAttribute(CUmemoryPool, CUmemPool_attribute which, void* value) {
+  *static_cast<cuuint64_t*>(value) =
+      which == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? state().used : state().used + state().held;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemPoolTrimTo(CUmemoryPool, std::size_t) {
+  state().held = 0;
+  return step("cuMemPoolTrimTo");
+}
+CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc* access, std::size_t) {
+  return step("cuMemPoolSetAccess", std::to_string(access->location.id));
+}
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  STEP("cuMemcpyHtoDAsync", stream_text(stream));
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  STEP("cuMemcpyDtoHAsync", stream_text(stream));
+  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  STEP("cuMemcpyAsync", stream_text(stream));
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuPointerGetAttribute(void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; }
+
+// ------------------------------------------------------------------ kernels
+CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                           void**, unsigned) {
+  STEP("cuLibraryLoadData");
+  *library = new CUlib_st{static_cast<const char*>(image)};
+  return CUDA_SUCCESS;
+}
+CUresult cuLibraryUnload(CUlibrary library) {
+  delete library;
+  return step("cuLibraryUnload");
+}
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary, const char* name) {
+  STEP("cuLibraryGetKernel", name);
+  *kernel = new CUkern_st{name};
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  STEP("cuKernelGetFunction");
+  *function = reinterpret_cast<CUfunction>(kernel);
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelSetAttribute(CUfunction_attribute, int value, CUkernel, CUdevice) {
+  STEP("cuKernelSetAttribute", std::to_string(value));
+  return value > (227 << 10) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream stream, void** parameters, void**) {
+  const auto triple = [](unsigned x, unsigned y, unsigned z) {
+    return std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z);
+  };
+  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  STEP("cuLaunchKernel", stream_text(stream) + " grid=" + triple(gx, gy, gz) + " block=" + triple(bx, by, bz) +
+                             " shared=" + std::to_string(shared));
+  FakeDriver& s = state();
+  const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
+  s.arguments.assign(bytes, bytes + s.argument_bytes);
+  return CUDA_SUCCESS;
+}
+
+// ------------------------------------------------------------------ streams and events
+CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
+  *stream = new CUstream_st{++next_id};
+  return step("cuStreamCreate", "flags=" + std::to_string(flags));
+}
+CUresult cuStreamDestroy(CUstream stream) {
+  const CUresult result = step("cuStreamDestroy", stream_text(stream));
+  delete stream;
+  return result;
+}
+CUresult cuStreamSynchronize(CUstream stream) { return step("cuStreamSynchronize", stream_text(stream)); }
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return step("cuStreamWaitEvent", stream_text(stream) + " " + event_text(event));
+}
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = state().capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  static thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::swap(current, *mode);
+  return step("cuThreadExchangeStreamCaptureMode", std::to_string(current));
+}
+CUresult cuEventCreate(CUevent* event, unsigned) {
+  *event = new CUevent_st{++next_id};
+  return step("cuEventCreate", event_text(*event));
+}
+CUresult cuEventDestroy(CUevent event) {
+  const CUresult result = step("cuEventDestroy", event_text(event));
+  delete event;
+  return result;
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return step("cuEventRecord", event_text(event) + " " + stream_text(stream));
+}
+CUresult cuEventSynchronize(CUevent event) { return step("cuEventSynchronize", event_text(event)); }
+CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
+  *milliseconds = 1.5f;
+  return step("cuEventElapsedTime");
+}
+
+}  // extern "C"

@@ -1,0 +1,50 @@
+// tests/fake_driver/fake_driver.h -- what tests see of the fake CUDA driver: its devices, its record of calls, its
+// faults.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace kiln::fake {
+
+/// Makes calls of one function fail: the first `skip` succeed, then `times` give `result`.
+struct Fault {
+  int result = 0;
+  int skip = 0;
+  int times = 1;
+};
+
+struct FakeDriver {
+  // What there is.
+  int driver_version = 13000;
+  int device_count = 1;
+  int major = 9, minor = 0;
+  bool has_pools = true;
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  bool deinitialized = false;  ///< every call gives CUDA_ERROR_DEINITIALIZED, as during process exit
+  bool capturing = false;
+  std::map<std::string, Fault> faults;
+  std::size_t argument_bytes = 0;  ///< how much a launch copies from its only parameter
+
+  // What happened: "cuLaunchKernel stream=1 grid=2,1,1 block=256,1,1 shared=0".
+  std::vector<std::string> calls;
+  std::vector<unsigned char> arguments;  ///< of the last launch
+  std::uint64_t used = 0;                ///< bytes allocated and not freed
+  std::uint64_t held = 0;                ///< bytes freed but kept by the pool
+  std::mutex mutex;
+
+  int count(const std::string& prefix) {
+    const std::lock_guard lock(mutex);
+    int number = 0;
+    for (const std::string& call : calls) number += call.starts_with(prefix);
+    return number;
+  }
+};
+
+/// Exported by the library as `kiln_fake_driver`.
+using GetFakeDriver = FakeDriver* (*)();
+
+}  // namespace kiln::fake

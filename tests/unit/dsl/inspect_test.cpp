@@ -1,0 +1,115 @@
+// tests/unit/dsl/inspect_test.cpp -- inspect() compiles without running and says what was decided.
+#include <kiln/inspect.h>
+
+#include <gtest/gtest.h>
+#include <kiln/error.h>
+
+#include "dsl/session.h"
+#include "tests/unit/dsl/call.h"
+
+namespace kiln::dsl {
+namespace {
+
+using namespace test;
+
+TestCall product_call(const CpuArray& x, const CpuArray& row, Handle* result) {
+  return {{x.handle, row.handle},
+          {},
+          {{result, DType::f32, true}},
+          [](Recorder& r, NodeId* out) {
+            out[0] = operation(r, Op::mul, DType::f32,
+                               {detail::record_input(r, 0, DType::f32), detail::record_input(r, 1, DType::f32)});
+          },
+          {}};
+}
+
+class Inspect : public testing::Test {
+ protected:
+  void SetUp() override { set_current_device({runtime::DeviceKind::cpu, 0}); }
+  CpuArray x{DType::f32, {32, 64}}, row{DType::f32, {64}};
+  Handle result;
+  OwnedSite site;
+};
+
+TEST_F(Inspect, TellsKernelScheduleAndBytesOnTheCpu) {
+  const TestCall call = product_call(x, row, &result);
+  const Inspection info(detail::inspect(site, call.call(), nullptr));
+  ASSERT_EQ(info.kernels.size(), 1u);
+  EXPECT_EQ(info.kernels[0].bytes_moved, (32 * 64 + 64 + 32 * 64) * 4) << "each operand once, the row once";
+  EXPECT_TRUE(info.kernels[0].source.contains("define"));
+  EXPECT_TRUE(info.explain().contains("1 kernel"));
+  EXPECT_TRUE(info.explain().contains("user.cpp:12"));
+  EXPECT_TRUE(info.graph.contains("mul"));
+  EXPECT_TRUE(info.dot.contains("digraph"));
+  EXPECT_EQ(result.layout, nullptr) << "nothing ran";
+}
+
+TEST_F(Inspect, GeneratesCodeForArchitecturesThatAreNotHere) {
+  const TestCall call = product_call(x, row, &result);
+  for (const char* arch : {"sm_80", "sm_90"}) {
+    try {
+      const Inspection info(detail::inspect(site, call.call(), arch));
+      ASSERT_EQ(info.kernels.size(), 1u);
+      EXPECT_TRUE(info.kernels[0].source.contains("__global__"));
+      EXPECT_TRUE(info.kernels[0].ptx.contains(".entry"));
+      EXPECT_GT(info.kernels[0].registers, 0);
+      EXPECT_EQ(info.kernels[0].spills, 0);
+      EXPECT_GT(info.kernels[0].occupancy, 0.1);
+      EXPECT_LE(info.kernels[0].occupancy, 1.0);
+      EXPECT_GT(info.kernels[0].launch.block[0], 0u);
+    } catch (const CompileError& error) {
+      // Only a missing NVRTC excuses.
+      ASSERT_NE(std::string(error.what()).find("NVRTC"), std::string::npos) << error.what();
+      GTEST_SKIP() << error.what();
+    } catch (const DeviceError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+}
+
+TEST_F(Inspect, SaysWhyThereAreTwoKernelsAndATemporary) {
+  Handle second, whole = x.handle;
+  TestCall call = product_call(x, row, &result);
+  call.targets = {{&whole, DType::f32, true}, {&second, DType::f32, true}};
+  call.function = [](Recorder& r, NodeId* out) {
+    const NodeId in = detail::record_input(r, 0, DType::f32), other = detail::record_input(r, 1, DType::f32);
+    const std::int64_t item[] = {detail::slice_is_index | detail::slice_has_start, 3, 0, 1};
+    out[0] = operation(r, Op::add, DType::f32, {in, other});
+    out[1] = detail::record_view(r, in, static_cast<int>(detail::ViewKind::slice), item, 4, {});
+  };
+  const Inspection info(detail::inspect(site, call.call(), nullptr));
+  EXPECT_EQ(info.kernels.size(), 3u) << "two shapes and one copy";
+  EXPECT_TRUE(info.explain().contains("different shapes"));
+  EXPECT_TRUE(info.explain().contains("temporary"));
+}
+
+TEST_F(Inspect, MoreArgumentsThanCudaAllowsIsAnError) {
+  constexpr unsigned count = 4200;
+  std::vector<CpuArray> arrays;
+  TestCall call{{}, {}, {{&result, DType::f32, true}}, {}, {}};
+  for (unsigned i = 0; i < count; ++i) {
+    arrays.emplace_back(DType::f32, std::vector<std::int64_t>{2});
+    call.inputs.push_back(arrays.back().handle);
+  }
+  call.function = [](Recorder& r, NodeId* out) {
+    out[0] = detail::record_input(r, 0, DType::f32);
+    for (unsigned i = 1; i < count; ++i)
+      out[0] = operation(r, Op::add, DType::f32, {out[0], detail::record_input(r, i, DType::f32)});
+  };
+  try {
+    detail::inspect(site, call.call(), "sm_90");
+    FAIL() << "4200 pointers are more than 32764 bytes";
+  } catch (const ShapeError& error) {
+    const std::string text = error.what();
+    for (const char* part : {"4201 operands", "32764", "user.cpp:12", "kl::eval"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+  }
+}
+
+TEST_F(Inspect, UnknownArchitectureSaysWhatToWrite) {
+  const TestCall call = product_call(x, row, &result);
+  EXPECT_THROW(detail::inspect(site, call.call(), "hopper"), DeviceError);
+}
+
+}  // namespace
+}  // namespace kiln::dsl
