@@ -95,6 +95,23 @@ void release_slots(Slot* slots, unsigned count) noexcept {
   }
 }
 
+Slot* take_slots(Slot* to, Slot* from, unsigned count, bool* owns) noexcept {
+  if (owns) {
+    __builtin_memcpy(to, from, count * sizeof *to);
+    __builtin_memset(static_cast<void*>(from), 0, count * sizeof *from);  // a moved-from expression has no operands
+    *owns = false;
+  } else {
+    copy_slots(to, from, count);
+  }
+  return to + count;
+}
+
+Slot* take_handle(Slot* to, const Handle& array) noexcept {
+  retain(array.storage);
+  *to = __builtin_bit_cast(Slot, array);
+  return to + 1;
+}
+
 Slot make_fragment(const Parts& parts) {
   auto* const fragment = new Fragment;
   fragment->program = dsl::intern_program(parts.code, parts.size);

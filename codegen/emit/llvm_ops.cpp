@@ -15,8 +15,8 @@ const char* text_of(Op op) { return op_names[static_cast<int>(op)]; }
 
 IrValue half_to_float(IrBuilder& b, const IrValue& bits) {
   if (b.features().f16c) {
-    const std::string half = b.emit_scalar(
-        fmt::format("bitcast {} {} to <{} x half>", b.type(Lane::i16), bits.text, b.width()));
+    const std::string half =
+        b.emit_scalar(fmt::format("bitcast {} {} to <{} x half>", b.type(Lane::i16), bits.text, b.width()));
     return b.emit(Lane::f32, fmt::format("fpext <{} x half> {} to {}", b.width(), half, b.type(Lane::f32)));
   }
   // Exponent and mantissa shifted into place and scaled by 2^112: exact for normal and subnormal numbers.

@@ -16,7 +16,7 @@ inline constinit InlineSite site_of{code_of<S>.items, S::size, T, Resizable};
 template <bool Resizable, DType T, class S>
 void assign(Handle& target, const Expression<S>& e) {
   require_convertible<S::type, T>();
-  evaluate(site_of<Resizable, T, S>, target, e.parts().slots);
+  evaluate(site_of<Resizable, T, S>, target, e.slots);
 }
 
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
@@ -74,7 +74,8 @@ class ArrayBase : public Operators<Self> {
     return handle_;
   }
   Slot* put_slots(Slot* to, bool movable) noexcept {
-    *to = slot_of(movable ? release() : share());
+    if (!movable) return take_handle(to, handle_);
+    *to = slot_of(release());
     return to + 1;
   }
   Handle release() {
@@ -116,7 +117,7 @@ decltype(auto) value_of(const X& x, bool movable) {
     constexpr DType from = Operand<X>::type.type;
     require_convertible<from, T>();
     Expression<Parameter<adopt(T, kind_of(from)), from>> e(Compose{});
-    put(e.slots(), const_cast<X&>(x), false);
+    put(e.slots, const_cast<X&>(x), false);
     return e;
   }
 }

@@ -23,6 +23,8 @@ inline Slot* put(Slot* to, X& x, bool movable) {
     return to + 1;
   } else if constexpr (Operand<X>::role == Role::baked) {
     return put(to, x.value, false);
+  } else if constexpr (requires { x.code_size; }) {
+    return take_slots(to, x.slots, X::code_size, movable ? &x.owns : nullptr);
   } else if constexpr (Operand<X>::role == Role::array) {
     return x.put_slots(to, movable);
   } else {
@@ -45,18 +47,15 @@ class Expression : public detail::Operators<Expression<S>>, public detail::ViewO
   using value_type = typename detail::ElementOf<S::type>::type;
   static constexpr DType dtype = S::type;
 
-  Expression(const Expression& other) noexcept : owns_(true) { detail::copy_slots(slots_, other.slots_, S::size); }
-  Expression(Expression&& other) noexcept : owns_(other.owns_) {
-    __builtin_memcpy(slots_, other.slots_, sizeof slots_);
-    other.owns_ = false;
-  }
+  Expression(const Expression& other) noexcept : owns(true) { detail::copy_slots(slots, other.slots, S::size); }
+  Expression(Expression&& other) noexcept : owns(true) { detail::take_slots(slots, other.slots, S::size, &other.owns); }
   Expression& operator=(Expression other) noexcept {
-    std::swap(slots_, other.slots_);
-    std::swap(owns_, other.owns_);
+    std::swap(slots, other.slots);
+    std::swap(owns, other.owns);
     return *this;
   }
   ~Expression() {
-    if (owns_) detail::release_slots(slots_, S::size);
+    if (owns) detail::release_slots(slots, S::size);
   }
 
   /// Rank and extents after broadcasting.
@@ -72,27 +71,17 @@ class Expression : public detail::Operators<Expression<S>>, public detail::ViewO
   auto astype(detail::Where w = detail::Where::current()) const;
 
   // For the library's templates.
-  explicit Expression(detail::Compose) noexcept : owns_(true) {}
-  detail::Slot* slots() { return slots_; }
-  detail::Parts parts() const { return {detail::code_of<S>.items, slots_, S::size}; }
-  detail::Slot* put_slots(detail::Slot* to, bool movable) noexcept {
-    if (movable) {
-      __builtin_memcpy(to, slots_, sizeof slots_);
-      owns_ = false;
-    } else {
-      detail::copy_slots(to, slots_, S::size);
-    }
-    return to + S::size;
-  }
+  explicit Expression(detail::Compose) noexcept : owns(true) {}
+  detail::Parts parts() const { return {detail::code_of<S>.items, slots, S::size}; }
   Expression viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
     Expression copy(*this);
-    detail::view_of(copy.parts(), copy.slots_, kind, numbers, count, w);
+    detail::view_of(copy.parts(), copy.slots, kind, numbers, count, w);
     return copy;
   }
 
- private:
-  detail::Slot slots_[S::size];
-  bool owns_;
+  static constexpr unsigned code_size = S::size;
+  detail::Slot slots[S::size];
+  bool owns;  ///< false once another expression has taken the references over
 };
 
 namespace detail {
@@ -136,7 +125,7 @@ auto unary(Where where, const A& a, bool move_a) {
     return record<O>(where, a);
   } else {
     Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>> e(Compose{});
-    *put(e.slots(), const_cast<A&>(a), move_a) = place(where);
+    *put(e.slots, const_cast<A&>(a), move_a) = place(where);
     return e;
   }
 }
@@ -150,7 +139,7 @@ auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
     return record<O>(where, a, b);
   } else {
     BinaryOf<O, A, B> e(Compose{});
-    *put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
+    *put(put(e.slots, const_cast<A&>(a), move_a), const_cast<B&>(b), move_b) = place(where);
     return e;
   }
 }
@@ -166,7 +155,7 @@ auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, cons
                      typename Operand<B>::template Structure<T::r.operands[1]>,
                      typename Operand<C>::template Structure<T::r.operands[2]>>>
         e(Compose{});
-    Slot* const p = put(put(e.slots(), const_cast<A&>(a), move_a), const_cast<B&>(b), move_b);
+    Slot* const p = put(put(e.slots, const_cast<A&>(a), move_a), const_cast<B&>(b), move_b);
     *put(p, const_cast<C&>(c), move_c) = place(where);
     return e;
   }
@@ -176,7 +165,7 @@ auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, cons
 template <class S>
 Expression<S> leaf(Slot slot) {
   Expression<S> e(Compose{});
-  *e.slots() = slot;
+  *e.slots = slot;
   return e;
 }
 inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
@@ -185,7 +174,7 @@ inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 template <class X>
 auto expression_of(const X& x, bool movable) {
   Expression<typename Operand<X>::template Structure<Operand<X>::type.type>> e(Compose{});
-  put(e.slots(), const_cast<X&>(x), movable);
+  put(e.slots, const_cast<X&>(x), movable);
   return e;
 }
 
@@ -200,7 +189,7 @@ template <DType To, class X>
 auto convert(Where where, const X& x, bool movable) {
   require_convertible<Operand<X>::type.type, To>();
   Expression<Convert<To, typename Operand<X>::template Structure<To>>> e(Compose{});
-  *put(e.slots(), const_cast<X&>(x), movable) = place(where);
+  *put(e.slots, const_cast<X&>(x), movable) = place(where);
   return e;
 }
 
@@ -210,7 +199,7 @@ auto convert(Where where, const X& x, bool movable) {
 template <class T>
 Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> scalar(std::type_identity_t<T> value) {
   Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> e(detail::Compose{});
-  detail::put(e.slots(), value, false);
+  detail::put(e.slots, value, false);
   return e;
 }
 

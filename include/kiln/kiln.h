@@ -2,6 +2,7 @@
 #pragma once
 
 // In order of dependence, each header first from here: error messages then list few "included from" lines.
+// clang-format off
 #include <kiln/dtype.h>
 #include <kiln/op.h>
 #include <kiln/detail/bridge.h>
@@ -26,3 +27,4 @@
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>
+// clang-format on

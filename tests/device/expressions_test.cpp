@@ -105,9 +105,11 @@ TEST_P(Expressions, literals_and_conditions) {
   kl::Array<float> x = kl::from_host(Floats{-1, 0, 2});
   EXPECT_EQ(kl::eval(x * kl::lit(3) + kl::lit(0.5)).to_host(), (Floats{-2.5f, 0.5f, 6.5f}));
   EXPECT_EQ(kl::eval(kl::where(x > 0, x, 0.25f)).to_host(), (Floats{0.25f, 0.25f, 2}));
-  EXPECT_EQ(kl::eval(kl::where(x, 1, 2)).to_host(), (std::vector<int>{1, 2, 1})) << "a condition that is not bool: != 0";
+  EXPECT_EQ(kl::eval(kl::where(x, 1, 2)).to_host(), (std::vector<int>{1, 2, 1}))
+      << "a condition that is not bool: != 0";
   EXPECT_EQ(kl::eval(kl::clip(x, -0.5, 1)).to_host(), (Floats{-0.5f, 0, 1}));
-  for (int k = 0; k < 5; ++k) EXPECT_EQ(kl::eval(x * kl::lit(k)).to_host()[2], 2.0f * k) << "a literal is part of the key";
+  for (int k = 0; k < 5; ++k)
+    EXPECT_EQ(kl::eval(x * kl::lit(k)).to_host()[2], 2.0f * k) << "a literal is part of the key";
 }
 
 TEST_P(Expressions, operands_may_be_mixed_freely) {
@@ -147,7 +149,8 @@ TEST_P(Expressions, views_of_expressions) {
 
 TEST_P(Expressions, index_is_the_coordinate_in_the_expression_it_was_taken_of) {
   kl::Array<float> a = kl::zeros<float>({2, 3});
-  EXPECT_EQ(kl::eval(a + kl::index(a, 0) * 10 + kl::index(a, -1)).to_host(), (std::vector<double>{0, 1, 2, 10, 11, 12}));
+  EXPECT_EQ(kl::eval(a + kl::index(a, 0) * 10 + kl::index(a, -1)).to_host(),
+            (std::vector<double>{0, 1, 2, 10, 11, 12}));
   const auto e = kl::index(a, 1) + 0 * kl::cast<std::int64_t>(a);
   EXPECT_EQ(kl::eval(e(0, kl::range(kl::none, kl::none, -1))).to_host(), (std::vector<std::int64_t>{2, 1, 0}));
   EXPECT_THROW(kl::index(a, 2), kl::ShapeError);
@@ -271,7 +274,8 @@ TEST_P(Expressions, empty_and_single) {
 TEST_P(Expressions, shape_errors_name_both_shapes_and_the_line) {
   kl::Array<float> a({2, 3}), b({4});
   const std::string text = message_of([&] { kl::eval(a + b); });
-  for (const char* part : {"(2, 3)", "(4,)", "expressions_test.cpp"}) EXPECT_NE(text.find(part), std::string::npos) << text;
+  for (const char* part : {"(2, 3)", "(4,)", "expressions_test.cpp"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 // ------------------------------------------------------------------ making arrays
@@ -301,8 +305,8 @@ TEST_P(Expressions, random_arrays_depend_on_seed_and_position_alone) {
   EXPECT_NE(kl::random::uniform<float>({n}, 43).to_host(), u);
   double sum = 0, squares = 0;
   for (const float v : kl::random::normal<float>({n}, 7).to_host()) sum += v, squares += static_cast<double>(v) * v;
-  EXPECT_NEAR(sum / n, 0, 0.016);        // 5 / sqrt(n)
-  EXPECT_NEAR(squares / n, 1, 0.0224);   // 5 * sqrt(2 / n)
+  EXPECT_NEAR(sum / n, 0, 0.016);       // 5 / sqrt(n)
+  EXPECT_NEAR(squares / n, 1, 0.0224);  // 5 * sqrt(2 / n)
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// tests/device/jit_test.cpp -- compiled functions: traced once per signature, captures, constants, destinations, nesting.
+// tests/device/jit_test.cpp -- compiled functions: traced once per signature, captures, constants, destinations,
+// nesting.
 #include <cmath>
 #include <string>
 #include <tuple>

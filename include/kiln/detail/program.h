@@ -40,6 +40,10 @@ static_assert(sizeof(Slot) == sizeof(Handle));
 /// Copies slots and retains what they refer to.
 KILN_API void copy_slots(Slot* to, const Slot* from, unsigned count) noexcept;
 KILN_API void release_slots(Slot* slots, unsigned count) noexcept;
+/// Moves the slots when `owns` is given (clearing it and them), else copies them. Returns the end of what was written.
+KILN_API Slot* take_slots(Slot* to, Slot* from, unsigned count, bool* owns) noexcept;
+/// The slot of an array, retained.
+KILN_API Slot* take_handle(Slot* to, const Handle& array) noexcept;
 
 /// An expression, array or number as the library sees it. Nothing is owned.
 struct Parts {

@@ -62,7 +62,8 @@ TEST(EmitLlvm, TailsAreMaskedAndAlignmentIsTheElements) {
 
 TEST(EmitLlvm, NoFastMathFlagsAndNoAddresses) {
   const std::string text = text_of(multiply_add(DType::f64), "x86-64 avx2,fma");
-  for (const char* flag : {" fast ", " nnan ", " ninf ", " nsz ", " reassoc ", " arcp ", " afn "}) EXPECT_FALSE(contains(text, flag));
+  for (const char* flag : {" fast ", " nnan ", " ninf ", " nsz ", " reassoc ", " arcp ", " afn "})
+    EXPECT_FALSE(contains(text, flag));
   EXPECT_EQ(text, text_of(multiply_add(DType::f64), "x86-64 avx2,fma")) << "equal kernels print equal text";
   EXPECT_TRUE(contains(text, "; a * b + c"));
 }

@@ -23,27 +23,6 @@ std::uint64_t compiles() {
   return counters.compiles + counters.disk_hits;  // a kernel found on disk is a kernel that this process lacked
 }
 
-/// out = s * x + y in f32.
-Function saxpy() {
-  return [](Recorder& r, NodeId* out) {
-    const NodeId x = detail::record_input(r, 0, DType::f32), y = detail::record_input(r, 1, DType::f32);
-    const NodeId s = detail::record_parameter(r, 0, DType::f32);
-    out[0] = operation(r, Op::add, DType::f32, {operation(r, Op::mul, DType::f32, {s, x}), y});
-  };
-}
-Function add_one_to_input0() {
-  return [](Recorder& r, NodeId* out) {
-    const NodeId one = detail::record_literal(r, DType::f32, 0x3f800000u, 0, {});
-    out[0] = operation(r, Op::add, DType::f32, {detail::record_input(r, 0, DType::f32), one});
-  };
-}
-
-std::vector<float> ramp(std::size_t n, float start = 0) {
-  std::vector<float> values(n);
-  for (std::size_t i = 0; i < n; ++i) values[i] = start + static_cast<float>(i);
-  return values;
-}
-
 TEST_F(Execute, ComputesIntoANewArrayAndInPlace) {
   const CpuArray x({1000}, ramp(1000)), y({1000}, ramp(1000, 5));
   OwnedSite site;
@@ -233,93 +212,6 @@ TEST_F(Execute, EmptyAndZeroDimensional) {
   EXPECT_EQ(*static_cast<float*>(one.data), 42);
 }
 
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another error: ") + error.what();
-  }
-  return "no error";
-}
-
-TEST_F(Execute, ScalarsThatDoNotFitThrowAndLeaveTheTarget) {
-  const CpuArray x({4}, std::vector<std::int8_t>{1, 2, 3, 4});
-  OwnedSite site;
-  Handle result;
-  TestCall call{{x.handle},
-                {scalar(300)},
-                {{&result, DType::i8, true}},
-                [](Recorder& r, NodeId* out) {
-                  out[0] =
-                      operation(r, Op::add, DType::i8,
-                                {detail::record_input(r, 0, DType::i8), detail::record_parameter(r, 0, DType::i8)});
-                },
-                {}};
-  const std::string text = message_of<TypeError>([&] { call.run(site); });
-  for (const char* part : {"300", "i8", "user.cpp:12", "kl::cast"})
-    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
-  EXPECT_EQ(result.layout, nullptr);
-  call.scalars = {scalar(100)};
-  call.run(site);
-  const OwnedHandle owner(result);
-  EXPECT_EQ(static_cast<std::int8_t*>(result.data)[3], 104);
-}
-
-TEST_F(Execute, MismatchedShapesNameTheLineOfThisCall) {
-  const CpuArray a({4, 3}, ramp(12)), b({4, 5}, ramp(20));
-  OwnedSite site;
-  Handle result;
-  TestCall call{{a.handle, a.handle}, {scalar(1.f)}, {{&result, DType::f32, true}}, saxpy(), {}};
-  call.run(site);
-  const OwnedHandle owner(result);
-  call.inputs[1] = b.handle;
-  const std::string text = message_of<ShapeError>([&] { call.run(site); });
-  for (const char* part : {"(4, 3)", "(4, 5)", "f32", "user.cpp:12"})
-    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
-}
-
-TEST_F(Execute, OperandsOnTwoDevicesAreNamed) {
-  const CpuArray x({4}, ramp(4)), y({4}, ramp(4));
-  Handle elsewhere = y.handle;
-  elsewhere.layout = detail::intern(DType::f32, 1, 0, y.handle.layout->shape, 1, nullptr);
-  OwnedSite site;
-  Handle result;
-  TestCall call{{x.handle, elsewhere}, {scalar(1.f)}, {{&result, DType::f32, true}}, saxpy(), {}};
-  const std::string text = message_of<DeviceError>([&] { call.run(site); });
-  for (const char* part : {"operand 1", "cuda:0", "cpu", "user.cpp:12", ".to("})
-    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
-}
-
-TEST_F(Execute, BroadcastDestinationIsRefused) {
-  const CpuArray a({3}, ramp(3)), x({4, 3}, ramp(12));
-  const std::int64_t to[] = {4, 3};
-  Handle stretched = detail::view_of(a.handle, static_cast<int>(detail::ViewKind::broadcast_to), to, 2, {});
-  OwnedSite site;
-  TestCall call{{x.handle}, {}, {{&stretched, DType::f32, false}}, add_one_to_input0(), {}};
-  const std::string text = message_of<ShapeError>([&] { call.run(site); });
-  EXPECT_NE(text.find("more than once"), std::string::npos) << text;
-}
-
-TEST_F(Execute, RecorderRefusesTypesTheTableDoesNotAccept) {
-  const CpuArray x({3}, ramp(3));
-  OwnedSite site;
-  Handle result;
-  TestCall call{{x.handle},
-                {},
-                {{&result, DType::f32, true}},
-                [](Recorder& r, NodeId* out) {
-                  const NodeId in = detail::record_input(r, 0, DType::f32);
-                  out[0] = operation(r, Op::bit_and, DType::f32, {in, in});
-                },
-                {}};
-  const std::string text = message_of<TypeError>([&] { call.run(site); });
-  for (const char* part : {"bit_and", "f32", "user.cpp:12"})
-    EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
-}
-
 TEST_F(Execute, ManyOperandsWorkOnTheCpu) {
   constexpr unsigned count = 300;
   std::vector<CpuArray> arrays;
@@ -356,26 +248,6 @@ TEST_F(Execute, IndexOperandsCarryEightTimesTheirValue) {
   call.run(site);
   const OwnedHandle owner(result);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<std::int64_t*>(result.data)[i], 7 + 10 * (i / 3) + i % 3);
-}
-
-TEST_F(Execute, NegativeExponentsOfIntegersAreRefused) {  // A16
-  const CpuArray x({3}, std::vector<std::int32_t>{2, 3, 117});
-  OwnedSite site;
-  Handle result;
-  TestCall call{{x.handle},
-                {scalar(-1)},
-                {{&result, DType::i32, true}},
-                [](Recorder& r, NodeId* out) {
-                  out[0] =
-                      operation(r, Op::pow, DType::i32,
-                                {detail::record_input(r, 0, DType::i32), detail::record_parameter(r, 0, DType::i32)});
-                },
-                {}};
-  EXPECT_NE(message_of<TypeError>([&] { call.run(site); }).find("-1"), std::string::npos);
-  call.scalars = {scalar(3)};
-  call.run(site);
-  const OwnedHandle owner(result);
-  EXPECT_EQ(static_cast<std::int32_t*>(result.data)[2], 117 * 117 * 117);
 }
 
 TEST_F(Execute, MisalignedViewsShareASiteWithAlignedOnes) {  // B05

@@ -1,4 +1,5 @@
-// tests/unit/runtime/cpu_thread_pool.cpp -- the CPU device's threads: coverage, nesting, fork, many callers, the host's pool.
+// tests/unit/runtime/cpu_thread_pool.cpp -- the CPU device's threads: coverage, nesting, fork, many callers, the host's
+// pool.
 #include "runtime/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -118,6 +119,9 @@ TEST(ThreadPool, ManyCallersAtOnceAllFinish) {
 }
 
 TEST(ThreadPool, AForkedChildHasAPoolOfItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer cannot start threads in a forked child";
+#endif
   const Threads threads("3");
   Visits before(500);
   parallel_ranges(500, 1, Visits::body, &before);
