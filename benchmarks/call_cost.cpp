@@ -1,5 +1,6 @@
-// benchmarks/call_cost.cpp -- host time of a cached call of y = a*x + y on 1024 elements, beside a raw cuLaunchKernel of the
-// same compiled kernel in the same run. Calls are issued in bursts short enough for the launch queue, then waited for.
+// benchmarks/call_cost.cpp -- host time of a cached call of y = a*x + y on 1024 elements, beside a raw cuLaunchKernel
+// of the same compiled kernel in the same run. Calls are issued in bursts short enough for the launch queue, then
+// waited for.
 #include <benchmark/benchmark.h>
 #include <kiln/kiln.h>
 
@@ -70,7 +71,8 @@ void raw_launch(benchmark::State& state) {
   });
 }
 
-#define KILN_BENCHMARK(f) BENCHMARK(f)->UseManualTime()->Unit(benchmark::kNanosecond)->Repetitions(5)->ReportAggregatesOnly()
+#define KILN_BENCHMARK(f) \
+  BENCHMARK(f)->UseManualTime()->Unit(benchmark::kNanosecond)->Repetitions(5)->ReportAggregatesOnly()
 KILN_BENCHMARK(raw_launch);
 KILN_BENCHMARK(jit_function);
 KILN_BENCHMARK(inline_expression);

@@ -1,5 +1,6 @@
-// benchmarks/cpu_expsin.cpp -- exp(a*b) + sin(c)*s over 16 M floats on the CPU, beside a loop compiled by g++ -O3 -march=native
-// -ffast-math (libmvec). The three candidates take turns, so that a change of clock or load meets all of them.
+// benchmarks/cpu_expsin.cpp -- exp(a*b) + sin(c)*s over 16 M floats on the CPU, beside a loop compiled by g++ -O3
+// -march=native -ffast-math (libmvec). The three candidates take turns, so that a change of clock or load meets all of
+// them.
 #include <kiln/kiln.h>
 
 #include <algorithm>
@@ -70,7 +71,8 @@ int main(int argc, char** argv) {
   const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   Data data = make_data(n);
   kl::DeviceGuard guard(kl::Device::cpu());
-  kl::Array<float> a = kl::from_host(data.a), b = kl::from_host(data.b), c = kl::from_host(data.c), out({std::int64_t(n)});
+  kl::Array<float> a = kl::from_host(data.a), b = kl::from_host(data.b), c = kl::from_host(data.c),
+                   out({std::int64_t(n)});
   out = kl::exp(a * b) + kl::sin(c) * data.s;
   loop_in_threads(data, threads);
   const double difference = largest_difference(out.to_host(), data.out);
@@ -85,10 +87,11 @@ int main(int argc, char** argv) {
     single.push_back(seconds([&] { loop_in_threads(data, 1); }));
   }
   const double bytes = 4.0 * 4.0 * double(n), t = median(ours), p = median(parallel), s = median(single);
-  std::printf("exp(a*b) + sin(c)*s, %zu floats, median of %d interleaved rounds on %s\n", n, rounds, kl::Device::cpu().name());
+  std::printf("exp(a*b) + sin(c)*s, %zu floats, median of %d interleaved rounds on %s\n", n, rounds,
+              kl::Device::cpu().name());
   std::printf("  %-44s %8.2f ms  %6.2f GB/s\n", "kiln", 1e3 * t, 1e-9 * bytes / t);
-  std::printf("  g++ -O3 -march=native -ffast-math, %2u threads %8.2f ms  %6.2f GB/s  kiln is %.2f x\n", threads, 1e3 * p,
-              1e-9 * bytes / p, p / t);
+  std::printf("  g++ -O3 -march=native -ffast-math, %2u threads %8.2f ms  %6.2f GB/s  kiln is %.2f x\n", threads,
+              1e3 * p, 1e-9 * bytes / p, p / t);
   std::printf("  g++ -O3 -march=native -ffast-math,  1 thread  %8.2f ms  %6.2f GB/s  kiln is %.2f x\n", 1e3 * s,
               1e-9 * bytes / s, s / t);
   std::printf("  largest difference between the results: %.2g\n", difference);

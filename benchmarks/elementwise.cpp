@@ -1,4 +1,5 @@
-// benchmarks/elementwise.cpp -- bytes that must move / time for pointwise kernels, beside the device's copy in the same run.
+// benchmarks/elementwise.cpp -- bytes that must move / time for pointwise kernels, beside the device's copy in the same
+// run.
 #include <benchmark/benchmark.h>
 #include <kiln/kiln.h>
 
@@ -25,8 +26,8 @@ constexpr std::int64_t matrix_columns = 8192;
 
 double copy_rate = 0;  // GB/s, set by the copy benchmarks, which run first
 
-/// Runs `launch` several times per iteration and waits once, so that launches overlap as in a program. Reports GB/s and the
-/// ratio to the copy.
+/// Runs `launch` several times per iteration and waits once, so that launches overlap as in a program. Reports GB/s and
+/// the ratio to the copy.
 template <class F>
 void measure(benchmark::State& state, double bytes, F&& launch) {
   const int launches = on_gpu() ? 20 : 1;
@@ -56,9 +57,10 @@ void copy_limit(benchmark::State& state) {
     kl::Stream stream(kl::Device::current());
     kl::StreamGuard guard(stream);
     measure(state, bytes, [&] {
-      benchmarks::expect(cuda.copy_async(reinterpret_cast<unsigned long long>(y.data()),
-                                         reinterpret_cast<unsigned long long>(x.data()), 4 * std::size_t(n), stream.native_handle()),
-                         "cuMemcpyDtoDAsync");
+      benchmarks::expect(
+          cuda.copy_async(reinterpret_cast<unsigned long long>(y.data()),
+                          reinterpret_cast<unsigned long long>(x.data()), 4 * std::size_t(n), stream.native_handle()),
+          "cuMemcpyDtoDAsync");
     });
   } else {
     measure(state, bytes, [&] { std::memcpy(y.data(), x.data(), 4 * std::size_t(n)); });

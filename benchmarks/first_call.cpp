@@ -1,4 +1,5 @@
-// benchmarks/first_call.cpp -- what the first call of a compiled function costs: cold (compiler runs) and from the disk cache.
+// benchmarks/first_call.cpp -- what the first call of a compiled function costs: cold (compiler runs) and from the disk
+// cache.
 //
 // Each measurement is a process of its own with its own cache directory; the parent reports medians.
 #include <kiln/kiln.h>
@@ -20,7 +21,8 @@ double milliseconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Prints the time of the first function's first call, which also starts the compiler, of a second function's, and of a cached call.
+/// Prints the time of the first function's first call, which also starts the compiler, of a second function's, and of a
+/// cached call.
 void child() {
   kl::Array<float> x = kl::from_host(std::vector<float>(1024, 1.0f)), y = kl::from_host(std::vector<float>(1024, 2.0f));
   kl::synchronize();
@@ -63,8 +65,8 @@ double median(std::vector<double> values) {
 }
 
 void report(const char* name, const Times& times) {
-  std::printf("  %-14s first function %9.3f ms   second function %9.3f ms   cached call %7.4f ms\n", name, median(times.first),
-              median(times.second), median(times.warm));
+  std::printf("  %-14s first function %9.3f ms   second function %9.3f ms   cached call %7.4f ms\n", name,
+              median(times.first), median(times.second), median(times.warm));
 }
 
 }  // namespace

@@ -66,8 +66,9 @@ void trace_identity(detail::Recorder& recorder, const void* environment, detail:
   outputs[0] = detail::record_input(recorder, 0, *static_cast<const DType*>(environment));
 }
 
-/// C-order copy by a kernel, for layouts that no single copy command can express.
-OwnedHandle gather(const Handle& source) {
+}  // namespace
+
+OwnedHandle copy_by_kernel(const Handle& source) {
   static detail::Site sites[dtype_count];  // one expression per element type
   const DType type = carrier(source.layout->dtype);
   const Handle input = reinterpreted(source, type);
@@ -88,11 +89,13 @@ OwnedHandle gather(const Handle& source) {
   return OwnedHandle(copied);
 }
 
+namespace {
+
 /// C-order copy on the device of `source`.
 OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
   const Layout& layout = *source.layout;
   const DeviceId device = device_of(layout);
-  if (device.kind != DeviceKind::cpu && !layout.contiguous) return gather(source);
+  if (device.kind != DeviceKind::cpu && !layout.contiguous) return copy_by_kernel(source);
   OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
   if (layout.size == 0) return result;
   if (device.kind == DeviceKind::cpu) {
@@ -151,7 +154,7 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   const NativeStream stream = current_stream(device);
   check_not_capturing(operation, backend, stream, where);
   OwnedHandle packed;
-  if (!layout.contiguous) packed = gather(from);
+  if (!layout.contiguous) packed = copy_by_kernel(from);
   const Handle& source = layout.contiguous ? from : packed.get();
   runtime::note_use(*storage_of(source), stream);
   backend.copy(values, source.data, bytes_of(layout), Copy::device_to_host, stream);

@@ -37,6 +37,9 @@ class OwnedHandle {
 OwnedHandle allocate_on(runtime::DeviceId device, DType type, const Shape& shape, const char* operation, Where where);
 /// Another layout of the same elements' bytes: `type` must have the size of the handle's type. Does not retain.
 detail::Handle reinterpreted(const detail::Handle& handle, DType type);
+/// C-order copy on the same device by a generated kernel, for layouts that no single copy command can express. Exact
+/// for every bit pattern.
+OwnedHandle copy_by_kernel(const detail::Handle& source);
 /// Copies the elements of a host array into C order at `to`.
 void copy_strided(void* to, const void* from, const Strided& view, std::size_t element_bytes);
 

@@ -1,14 +1,22 @@
-// dsl/drafting.h -- the steps of draft(), sharing what is known about one call.
+// dsl/drafting.h -- from a trace and concrete operands to kernels: shapes, fusion groups, overlap, classes, schedules.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "dsl/draft.h"
 #include "dsl/overlap.h"
-#include "dsl/planner.h"
+#include "dsl/trace.h"
 
 namespace kiln::dsl {
+
+/// The device of the operands, else of the destinations, else the thread's current one.
+runtime::DeviceId device_of_call(const detail::Call& call);
+
+/// ShapeError, TypeError or DeviceError (operands on different devices are named) when the call is not well-formed;
+/// changes nothing.
+Draft draft(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine);
 
 /// A destination: where it is, what loop writes it, and whether it is written through a temporary.
 struct Destination {
@@ -46,6 +54,7 @@ struct Parts {
   std::uint64_t leaf_alignment = 0;  ///< != 0: addresses of leaves are unknown but for this alignment
 };
 
+/// The steps of draft(), sharing what is known about one call.
 class Drafting {
  public:
   Drafting(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine)
@@ -56,19 +65,19 @@ class Drafting {
   Draft run();
 
  private:
-  // planner_operands.cpp
+  // drafting_operands.cpp
   void resolve_operands();
   void resolve_targets();
   Destination resolve_target(std::uint32_t number, const Shape& result);
   void check_device(const detail::Handle& handle, const char* role, std::uint32_t number) const;
-  // planner_overlap.cpp
+  // drafting_overlap.cpp
   void resolve_overlaps();
   bool conflicts(std::uint32_t target, std::size_t own_group) const;
   ByteSet leaf_bytes(const Leaf& leaf) const;
   ByteSet target_bytes(std::uint32_t target, const Shape& loop) const;
   void mark_aliases(Group& group);
   void use_temporary(std::uint32_t target, const char* reason);
-  // planner.cpp
+  // drafting.cpp
   void build_groups();
   void build_kernels();
   void build_copies();

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "dsl/drafting.h"
-#include "dsl/planner.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
 #include "support/check.h"

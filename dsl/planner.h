@@ -1,58 +1,11 @@
-// dsl/planner.h -- from a trace and a call's concrete operands to kernels: shapes, fusion groups, overlap, classes,
-// schedules.
+// dsl/planner.h -- from a draft to a plan that can be launched.
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
-#include <kiln/detail/bridge.h>
-
-#include "codegen/ir/kernel.h"
-#include "codegen/schedule/schedule.h"
-#include "dsl/collapse.h"
-#include "dsl/kernels.h"
-#include "dsl/lower.h"
-#include "dsl/plan.h"
-#include "dsl/trace.h"
+#include "dsl/draft.h"
 
 namespace kiln::dsl {
-
-/// Where one access of a kernel finds its memory.
-struct Base {
-  std::uint32_t number = 0;  ///< as PointerPatch::base; input slot for iotas
-  bool constant = false;     ///< an iota that depends on the loop alone
-};
-
-/// One kernel of a draft, before compilation.
-struct DraftKernel {
-  codegen::Kernel kernel;
-  codegen::Schedule schedule;
-  codegen::Extents extents;
-  LaunchShape shape;
-  LoopNest nest;            ///< collapsed; one walk per access
-  std::vector<Base> bases;  ///< one per access
-  std::vector<Parameter> parameters;
-  std::int64_t bytes_moved = 0;
-};
-
-/// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.
-struct Draft {
-  runtime::DeviceId device;  ///< of the operands; an inspection may generate code for another
-  std::vector<TargetPlan> targets;
-  std::vector<std::uint64_t> temporaries;
-  std::vector<DraftKernel> kernels;
-  std::vector<std::string> notes;  ///< what was split or copied, and why
-  std::vector<std::uint32_t> non_negative;
-};
-
-/// The device of the operands, else of the destinations, else the thread's current one. DeviceError names operands that
-/// disagree.
-runtime::DeviceId device_of_call(const detail::Call& call);
-
-/// ShapeError, TypeError or DeviceError when the call is not well-formed; changes nothing.
-Draft draft(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine);
 
 /// Compiles and loads every kernel of the draft.
 std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call, const Machine& machine);

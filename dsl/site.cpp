@@ -1,6 +1,7 @@
 // dsl/site.cpp -- publication of plans, and execute(): the entry of every call.
 #include "dsl/site.h"
 
+#include "dsl/drafting.h"
 #include "dsl/planner.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"

@@ -12,10 +12,10 @@ int main() {
 
   kl::Array<float> x = kl::from_host(host_x);  // on the current device: the GPU if there is one, else the CPU
   kl::Array<float> y = kl::from_host(host_y);
-  y = 2.5f * x + y;                            // one kernel, written in place
+  y = 2.5f * x + y;  // one kernel, written in place
 
   auto swish = kl::jit([](auto v, auto beta) { return v / (1.0f + kl::exp(-beta * v)); });  // traced once
-  kl::Array<float> z = swish(y, 1.5f);         // beta is a run-time value: changing it compiles nothing
+  kl::Array<float> z = swish(y, 1.5f);  // beta is a run-time value: changing it compiles nothing
   std::vector<float> result = z.to_host();
 
   for (std::size_t i = 0; i < result.size(); ++i) {

@@ -33,9 +33,9 @@ int main() {
   auto add = kl::jit([](auto x, auto y) { return x + y; });
   kl::Array<float> a = kl::from_host(host_a);  // allocate on the device and copy in
   kl::Array<float> b = kl::from_host(host_b);
-  kl::Array<float> c({n});                     // allocate, uninitialised
-  add.into(c)(a, b);                           // launch, asynchronous
-  kl::synchronize();                           // wait
+  kl::Array<float> c({n});                          // allocate, uninitialised
+  add.into(c)(a, b);                                // launch, asynchronous
+  kl::synchronize();                                // wait
   const std::vector<float> stepwise = c.to_host();  // copy out (waits too)
 
   // The same in one line.

@@ -45,7 +45,8 @@ int main() {
   const bool right = sum.to_host() == std::vector<float>{3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8} &&
                      table.to_host() == std::vector<float>{0, -1, -1, 3, 0, -1, -1, 0, 8, 9, 10, 11} &&
                      line.to_host() == std::vector<float>{0, 0, 1, 2, 3, 4} &&
-                     square.to_host() == std::vector<float>{0.5f, 0.5f, 8.5f, -0.5f, -0.5f, 9.5f, -0.5f, -0.5f, 10.5f, 3.5f, 0.5f, 11.5f};
+                     square.to_host() == std::vector<float>{0.5f,  0.5f,  8.5f,  -0.5f, -0.5f, 9.5f,
+                                                            -0.5f, -0.5f, 10.5f, 3.5f,  0.5f,  11.5f};
   std::printf("%s\n", right ? "all as NumPy has it" : "WRONG");
   return right ? 0 : 1;
 }

@@ -41,18 +41,20 @@ double best_time(int repeats, F&& run) {
 
 /// The look: numbers a photographer would turn. All are run-time parameters of the kernel.
 struct Look {
-  float exposure = 1.9f;        // linear gain
-  float vignette = 0.55f;       // tan^2 of the angle in the corners; 0 = none
-  std::vector<float> white = {1.06f, 1.0f, 0.90f};  // gains of red, green, blue
+  float exposure = 0.75f;                           // linear gain
+  float vignette = 0.8f;                            // tan^2 of the angle in the corners; 0 = none
+  std::vector<float> white = {1.05f, 1.0f, 0.93f};  // gains of red, green, blue
 };
 
-/// u8 -> f32 -> u8 in one kernel. `white` has shape (3) and is broadcast over the pixels; (row, column) and (center_row,
-/// center_column) are in pixels, `scale` is 1 / half diagonal.
+/// u8 -> f32 -> u8 in one kernel. `white` has shape (3) and is broadcast over the pixels; (row, column) and
+/// (center_row, center_column) are in pixels, `scale` is 1 / half diagonal.
 auto make_grade() {
-  return kl::jit("grade", [](auto image, auto white, auto exposure, auto vignette, auto center_row, auto center_column, auto scale) {
+  return kl::jit("grade", [](auto image, auto white, auto exposure, auto vignette, auto center_row, auto center_column,
+                             auto scale) {
     // sRGB to linear light (IEC 61966-2-1).
     auto encoded = kl::cast<float>(image) * (1.0f / 255.0f);
-    auto linear = kl::where(encoded <= 0.04045f, encoded * (1.0f / 12.92f), kl::pow((encoded + 0.055f) * (1.0f / 1.055f), 2.4f));
+    auto linear =
+        kl::where(encoded <= 0.04045f, encoded * (1.0f / 12.92f), kl::pow((encoded + 0.055f) * (1.0f / 1.055f), 2.4f));
     // A lens darkens by cos^4 of the angle to its axis.
     auto down = (kl::cast<float>(kl::index(image, 0)) - center_row) * scale;
     auto across = (kl::cast<float>(kl::index(image, 1)) - center_column) * scale;
@@ -66,8 +68,8 @@ auto make_grade() {
 }
 
 /// The same arithmetic with every operation in a kernel of its own, as an eager library runs it.
-kl::Array<std::uint8_t> grade_step_by_step(const kl::Array<std::uint8_t>& image, const kl::Array<float>& white, const Look& look,
-                                           float center_row, float center_column, float scale) {
+kl::Array<std::uint8_t> grade_step_by_step(const kl::Array<std::uint8_t>& image, const kl::Array<float>& white,
+                                           const Look& look, float center_row, float center_column, float scale) {
   using F = kl::Array<float>;
   F encoded = kl::eval(kl::cast<float>(image));
   encoded = encoded * (1.0f / 255.0f);
@@ -118,7 +120,8 @@ constexpr int separate_kernels = 42;
 kl::Array<std::uint8_t> tiled(const kl::Array<std::uint8_t>& image, std::int64_t edge) {
   const std::int64_t rows = image.shape()[0], columns = image.shape()[1];
   const std::int64_t down = std::max<std::int64_t>(1, edge / rows), across = std::max<std::int64_t>(1, edge / columns);
-  kl::Array<std::uint8_t> big = kl::eval(image.reshape({1, rows, 1, columns, 3}).broadcast_to({down, rows, across, columns, 3}));
+  kl::Array<std::uint8_t> big =
+      kl::eval(image.reshape({1, rows, 1, columns, 3}).broadcast_to({down, rows, across, columns, 3}));
   return kl::eval(big.reshape({down * rows, across * columns, 3}));
 }
 
@@ -141,7 +144,6 @@ Arguments parse(int argc, char** argv) {
   return result;
 }
 
-
 struct Scene {
   kl::Array<std::uint8_t> image;
   kl::Array<float> white;
@@ -154,14 +156,17 @@ Scene make_scene(kl::Array<std::uint8_t> image, const Look& look) {
           2.0f / std::sqrt(rows * rows + columns * columns)};
 }
 
-std::size_t count_lines(const char* text) { return static_cast<std::size_t>(std::count(text, text + std::strlen(text), '\n')); }
+std::size_t count_lines(const char* text) {
+  return static_cast<std::size_t>(std::count(text, text + std::strlen(text), '\n'));
+}
 
 /// Times the fused function and the separate operations on a large picture, and compares their results.
 template <class Grade>
 void compare(Grade& grade, const Scene& scene, const Look& look) {
   kl::Array<std::uint8_t> fused(scene.image.shape()), separate;
   const auto fuse = [&] {
-    grade.into(fused)(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column, scene.scale);
+    grade.into(fused)(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column,
+                      scene.scale);
   };
   const auto separately = [&] {
     separate = grade_step_by_step(scene.image, scene.white, look, scene.center_row, scene.center_column, scene.scale);
@@ -173,8 +178,8 @@ void compare(Grade& grade, const Scene& scene, const Look& look) {
   std::printf("\n%lld x %lld pixels, %.0f MB that must move\n", static_cast<long long>(scene.image.shape()[0]),
               static_cast<long long>(scene.image.shape()[1]), 1e-6 * bytes);
   std::printf("  fused, 1 kernel         %9.3f ms %9.1f GB/s\n", fused_ms, 1e-6 * bytes / fused_ms);
-  std::printf("  separate, %2d kernels    %9.3f ms %9.1f GB/s   fused is %.1f times as fast\n", separate_kernels, separate_ms,
-              1e-6 * bytes / separate_ms, separate_ms / fused_ms);
+  std::printf("  separate, %2d kernels    %9.3f ms %9.1f GB/s   fused is %.1f times as fast\n", separate_kernels,
+              separate_ms, 1e-6 * bytes / separate_ms, separate_ms / fused_ms);
   const std::vector<std::uint8_t> a = fused.to_host(), b = separate.to_host();
   int largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(int(a[i]) - int(b[i])));
@@ -183,8 +188,10 @@ void compare(Grade& grade, const Scene& scene, const Look& look) {
 }
 
 void print_kernel(const kl::KernelInfo& kernel) {
-  std::printf("  %-10s %s: %zu lines of source", kernel.arch.c_str(), kernel.name.c_str(), count_lines(kernel.source.c_str()));
-  if (kernel.registers >= 0) std::printf(", %d registers, %d bytes spilled", kernel.registers, std::max(0, kernel.spills));
+  std::printf("  %-10s %s: %zu lines of source", kernel.arch.c_str(), kernel.name.c_str(),
+              count_lines(kernel.source.c_str()));
+  if (kernel.registers >= 0)
+    std::printf(", %d registers, %d bytes spilled", kernel.registers, std::max(0, kernel.spills));
   std::printf("\n");
 }
 
@@ -211,10 +218,12 @@ void run(const Arguments& arguments) {
   std::printf("device: %s (%s)\n", device.name(), device.arch());
   const Look look;
   Scene scene = make_scene(kl::load_npy<std::uint8_t>(arguments.image.c_str()), look);
-  if (scene.image.ndim() != 3 || scene.image.shape()[2] != 3) throw std::runtime_error("the picture must have shape (height, width, 3)");
+  if (scene.image.ndim() != 3 || scene.image.shape()[2] != 3)
+    throw std::runtime_error("the picture must have shape (height, width, 3)");
   auto grade = make_grade();
   const auto call = [&] {
-    return grade(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column, scene.scale);
+    return grade(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column,
+                 scene.scale);
   };
 
   const auto begin = Clock::now();
@@ -229,7 +238,8 @@ void run(const Arguments& arguments) {
 
   std::printf("kernel:\n");
   print_kernel(grade
-                   .inspect(scene.image, scene.white, look.exposure, look.vignette, scene.center_row, scene.center_column, scene.scale)
+                   .inspect(scene.image, scene.white, look.exposure, look.vignette, scene.center_row,
+                            scene.center_column, scene.scale)
                    .kernels[0]);
   if (!gpu) print_for_gpus(grade, scene, look);
 

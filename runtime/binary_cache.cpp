@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "runtime/cache_key.h"
+#include "runtime/cuda_interface.h"
 #include "runtime/disk_cache.h"
 #include "runtime/runtime.h"
 #include "support/log.h"
@@ -93,8 +94,11 @@ Result load_or_compile(const CacheKey& key, const KernelSource& source, const Co
   *binary = replacement ? replacement(source, options) : compile(source, options);
   binary->options = options;
   count([](CacheCounters& counters) { ++counters.compiles; });
-  if (enabled && !disk->publish(key, *binary) && disk->settings().mode == CacheMode::on)
+  if (enabled && disk->publish(key, *binary)) {
+    if (source.language == Language::cuda) disk->remember_compiler(cuda::compiler_identity());
+  } else if (enabled && disk->settings().mode == CacheMode::on) {
     count([](CacheCounters& counters) { ++counters.disk_errors; });
+  }
   return binary;
 }
 

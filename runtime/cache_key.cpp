@@ -9,6 +9,7 @@
 
 #include "runtime/cpu/cpu.h"
 #include "runtime/cuda_interface.h"
+#include "runtime/disk_cache.h"
 #include "runtime/include_closure.h"
 #include "support/files.h"
 
@@ -27,7 +28,9 @@ std::string file_that_holds(const void* address) {
 }
 
 std::string compiler_identity(Language language) {
-  return language == Language::cuda ? cuda::compiler_identity() : cpu_compiler_identity();
+  if (language != Language::cuda) return cpu_compiler_identity();
+  const std::string identity = cuda::compiler_identity();
+  return identity == "none" ? remembered_compiler(cache_settings()) : identity;
 }
 
 void field(std::string& text, std::string_view label, std::string_view value) {

@@ -24,6 +24,9 @@ struct CacheSettings {
 /// about once and its default taken.
 CacheSettings cache_settings();
 
+/// What remember_compiler() last noted in that directory; "none" if nothing.
+std::string remembered_compiler(const CacheSettings& settings);
+
 class DiskCache {
  public:
   explicit DiskCache(CacheSettings settings);
@@ -33,6 +36,9 @@ class DiskCache {
   Found find(const CacheKey& key, Binary& binary);
   /// True if the entry was written.
   bool publish(const CacheKey& key, const Binary& binary);
+
+  /// Notes which NVRTC the entries come from, so that they are found again where there is no NVRTC any more.
+  void remember_compiler(const std::string& identity);
 
   const CacheSettings& settings() const { return settings_; }
   std::string path_of(const CacheKey& key) const;
@@ -51,6 +57,7 @@ class DiskCache {
   bool checked_ = false;
   bool usable_ = false;
   std::atomic<bool> writable_{false};
+  std::atomic<bool> compiler_noted_{false};
   std::uint64_t known_bytes_ = 0;  // estimate: other processes write too
   unsigned publishes_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <type_traits>
 
 namespace benchmarks {
 
@@ -18,9 +19,10 @@ Driver open_driver() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     return function != nullptr;
   };
-  const bool complete = find(result.copy_async, "cuMemcpyDtoDAsync_v2") && find(result.synchronize_stream, "cuStreamSynchronize") &&
-                        find(result.load_module, "cuModuleLoadData") && find(result.get_function, "cuModuleGetFunction") &&
-                        find(result.launch, "cuLaunchKernel");
+  const bool complete = find(result.copy_async, "cuMemcpyDtoDAsync_v2") &&
+                        find(result.synchronize_stream, "cuStreamSynchronize") &&
+                        find(result.load_module, "cuModuleLoadData") &&
+                        find(result.get_function, "cuModuleGetFunction") && find(result.launch, "cuLaunchKernel");
   return complete ? result : Driver{};
 }
 

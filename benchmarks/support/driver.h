@@ -1,4 +1,5 @@
-// benchmarks/support/driver.h -- the few functions of the CUDA driver that the comparisons call directly, opened at run time.
+// benchmarks/support/driver.h -- the few functions of the CUDA driver that the comparisons call directly, opened at run
+// time.
 #pragma once
 
 #include <cstddef>

@@ -161,16 +161,18 @@ DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
 }
 )"},
     {"one_plus_erf", "exp2_approximate", R"(
-DEVICE float one_plus_erf(float x) {  // absolute error below 1.7e-7; erfc(|x|) = 2^(-|x| p(|x|))
+DEVICE float one_plus_erf(float x) {  // within 2.4e-7; erfc(|x|) = 2^(-|x| p(|x|))
   const float a = fabsf(x);
-  float p = 0x1.a6bf1cp-16f;
-  p = fmaf(p, a, -0x1.2eda54p-12f);
-  p = fmaf(p, a, 0x1.0a5a8cp-10f);
-  p = fmaf(p, a, 0x1.8551bap-10f);
-  p = fmaf(p, a, -0x1.d81876p-6f);
-  p = fmaf(p, a, 0x1.308d94p-3f);
-  p = fmaf(p, a, 0x1.d6354ap-1f);
-  p = fmaf(p, a, 0x1.a0bec6p+0f);
+  float p = 0x1.746594p-20f;
+  p = fmaf(p, a, -0x1.bd835ap-16f);
+  p = fmaf(p, a, 0x1.ccb96ap-13f);
+  p = fmaf(p, a, -0x1.086756p-10f);
+  p = fmaf(p, a, 0x1.47cacp-9f);
+  p = fmaf(p, a, -0x1.20f278p-12f);
+  p = fmaf(p, a, -0x1.c4b158p-6f);
+  p = fmaf(p, a, 0x1.2faeacp-3f);
+  p = fmaf(p, a, 0x1.d63e94p-1f);
+  p = fmaf(p, a, 0x1.a0be86p+0f);
   const float e = exp2_approximate(-a * p);
   return x < 0.0f ? e : 2.0f - e;
 }

@@ -117,7 +117,8 @@ void KernelPrinter::print_lane_offsets() {
   }
 }
 
-/// Opens the loop over units: %u counts them, %block is the column block, %cK the row's coordinates; all advance by carry.
+/// Opens the loop over units: %u counts them, %block is the column block, %cK the row's coordinates; all advance by
+/// carry.
 void KernelPrinter::begin_rows() {
   const std::size_t count = outer();
   const std::string& inner = extents_[count];
@@ -236,7 +237,8 @@ void KernelPrinter::print_inner_loop() {
   print_loads();
   BodyPrinter body(b_, library_, kernel_.body, options_.contract);
   std::vector<DType> types;
-  for (std::size_t a = kernel_.first_store(); a < kernel_.accesses.size(); ++a) types.push_back(kernel_.accesses[a].type);
+  for (std::size_t a = kernel_.first_store(); a < kernel_.accesses.size(); ++a)
+    types.push_back(kernel_.accesses[a].type);
   print_stores(body.print({values_, parameters_}, types));
   b_.line(fmt::format("%i.next = add i64 %i, {}", b_.width()));
   b_.line(fmt::format("%i.more = icmp slt i64 %i.next, {}", end));

@@ -13,9 +13,7 @@ int alignment_of(const AccessState& state) {
   return std::max(1, std::min<int>(state.access->alignment, is_complex(state.access->type) ? element / 2 : element));
 }
 
-std::string wide_type(const IrBuilder& b, Lane lane) {
-  return fmt::format("<{} x {}>", 2 * b.width(), name_of(lane));
-}
+std::string wide_type(const IrBuilder& b, Lane lane) { return fmt::format("<{} x {}>", 2 * b.width(), name_of(lane)); }
 
 /// `<i32 first, first+step, ...>`; each number `repeat` times.
 std::string shuffle_mask(int count, int first, int step, int repeat) {
@@ -29,7 +27,8 @@ std::string element_pointer(IrBuilder& b, const AccessState& state, const std::s
     const std::string offset = b.emit_scalar(fmt::format("mul i64 {}, {}", i, size_of(state.access->type)));
     return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, offset));
   }
-  const std::string offset = b.emit_scalar(fmt::format("mul i64 {}, {}", i, state.stride(state.access->axes.size() - 1)));
+  const std::string offset =
+      b.emit_scalar(fmt::format("mul i64 {}, {}", i, state.stride(state.access->axes.size() - 1)));
   return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, offset));
 }
 
@@ -41,7 +40,8 @@ std::string lane_pointers(IrBuilder& b, const AccessState& state, const std::str
   if (part) {
     start = b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", pointer, size_of(state.access->type) / 2));
   }
-  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), state.lane_offsets.text));
+  return b.emit_scalar(
+      fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), state.lane_offsets.text));
 }
 
 std::string doubled_mask(IrBuilder& b, const std::string& mask) {
@@ -49,22 +49,22 @@ std::string doubled_mask(IrBuilder& b, const std::string& mask) {
                                    shuffle_mask(2 * b.width(), 0, 1, 2), mask));
 }
 
-Parts load_pairs(IrBuilder& b, Lane lane, const std::string& pointer, int alignment,
-                 const std::string& mask) {
+Parts load_pairs(IrBuilder& b, Lane lane, const std::string& pointer, int alignment, const std::string& mask) {
   const std::string type = wide_type(b, lane);
   std::string both;
   if (!mask.empty()) {
     const std::string doubled = doubled_mask(b, mask);
-    both = b.emit_scalar(fmt::format("call {0} @llvm.masked.load.v{1}{2}.p0(ptr {3}, i32 {4}, <{1} x i1> {5}, {0} "
-                                     "zeroinitializer)",
-                                     type, 2 * b.width(), lane == Lane::f32 ? "f32" : "f64", pointer, alignment, doubled));
+    both =
+        b.emit_scalar(fmt::format("call {0} @llvm.masked.load.v{1}{2}.p0(ptr {3}, i32 {4}, <{1} x i1> {5}, {0} "
+                                  "zeroinitializer)",
+                                  type, 2 * b.width(), lane == Lane::f32 ? "f32" : "f64", pointer, alignment, doubled));
   } else {
     both = b.emit_scalar(fmt::format("load {}, ptr {}, align {}", type, pointer, alignment));
   }
   Parts parts;
   for (int part = 0; part < 2; ++part) {
-    parts.push_back(b.emit(lane, fmt::format("shufflevector {0} {1}, {0} poison, {2}", type, both,
-                                             shuffle_mask(b.width(), part, 2, 1))));
+    parts.push_back(b.emit(
+        lane, fmt::format("shufflevector {0} {1}, {0} poison, {2}", type, both, shuffle_mask(b.width(), part, 2, 1))));
   }
   return parts;
 }
@@ -111,8 +111,8 @@ Parts load_broadcast(IrBuilder& b, const AccessState& state) {
   const Lane lane = storage_lane(type);
   Parts parts;
   for (int part = 0; part < part_count(type); ++part) {
-    const std::string pointer = b.emit_scalar(
-        fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, part * bytes_of(lane)));
+    const std::string pointer =
+        b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, part * bytes_of(lane)));
     const std::string scalar =
         b.emit_scalar(fmt::format("load {}, ptr {}, align {}", name_of(lane), pointer, alignment_of(state)));
     parts.push_back(b.splat(lane, scalar));
@@ -148,7 +148,8 @@ void store_vector(IrBuilder& b, const AccessState& state, const std::string& i, 
   if (is_complex(type)) {
     std::string order = fmt::format("<{} x i32> <", 2 * b.width());
     for (int k = 0; k < b.width(); ++k) order += fmt::format("{}i32 {}, i32 {}", k ? ", " : "", k, k + b.width());
-    value = b.emit_scalar(fmt::format("shufflevector {0} {1}, {0} {2}, {3}>", vector_type, value, parts[1].text, order));
+    value =
+        b.emit_scalar(fmt::format("shufflevector {0} {1}, {0} {2}, {3}>", vector_type, value, parts[1].text, order));
     vector_type = wide_type(b, lane);
     mask_type = fmt::format("<{} x i1>", 2 * b.width());
     suffix = fmt::format("v{}{}", 2 * b.width(), lane == Lane::f32 ? "f32" : "f64");

@@ -13,14 +13,12 @@ namespace kiln::codegen {
 /// One operand while its kernel is printed. Names are registers of the function being written.
 struct AccessState {
   const Access* access = nullptr;
-  std::string base;                              ///< ptr, or the i64 offset of an iota
-  std::array<std::string, max_rank> strides;     ///< i64 per strided axis: bytes (iota: elements)
-  std::string row;                               ///< base of the current row: ptr or i64
-  IrValue lane_offsets;                          ///< innermost axis strided: byte (iota: element) offset of each lane
+  std::string base;                           ///< ptr, or the i64 offset of an iota
+  std::array<std::string, max_rank> strides;  ///< i64 per strided axis: bytes (iota: elements)
+  std::string row;                            ///< base of the current row: ptr or i64
+  IrValue lane_offsets;                       ///< innermost axis strided: byte (iota: element) offset of each lane
 
-  AxisClass inner() const {
-    return access->axes.empty() ? AxisClass::contiguous : access->axes.back();
-  }
+  AxisClass inner() const { return access->axes.empty() ? AxisClass::contiguous : access->axes.back(); }
   /// Text of the i64 stride along `axis` in bytes (iota: elements); "0" for broadcast axes.
   std::string stride(std::size_t axis) const;
 };
@@ -30,7 +28,8 @@ Lane storage_lane(DType type);
 inline int part_count(DType type) { return is_complex(type) ? 2 : 1; }
 using Parts = std::vector<IrValue>;
 
-/// Loads the vector that starts at inner index `i`; with a mask (of the tail; empty = none), only its lanes, zero elsewhere.
+/// Loads the vector that starts at inner index `i`; with a mask (of the tail; empty = none), only its lanes, zero
+/// elsewhere.
 Parts load_vector(IrBuilder& b, const AccessState& state, const std::string& i, const std::string& mask);
 /// One element of the current row, in every lane (innermost axis broadcast).
 Parts load_broadcast(IrBuilder& b, const AccessState& state);

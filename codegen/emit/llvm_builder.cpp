@@ -84,9 +84,7 @@ void IrBuilder::label(std::string_view name) {
   text_ += ":\n";
 }
 
-IrValue IrBuilder::emit(Lane lane, std::string_view instruction) {
-  return value(lane, emit_scalar(instruction));
-}
+IrValue IrBuilder::emit(Lane lane, std::string_view instruction) { return value(lane, emit_scalar(instruction)); }
 
 std::string IrBuilder::emit_scalar(std::string_view instruction) {
   std::string name = fresh();
@@ -126,7 +124,8 @@ IrValue IrBuilder::number(Lane lane, double v) {
 }
 
 IrValue IrBuilder::splat(Lane lane, std::string_view scalar) {
-  const IrValue one = emit(lane, fmt::format("insertelement {} poison, {} {}, i32 0", type(lane), name_of(lane), scalar));
+  const IrValue one =
+      emit(lane, fmt::format("insertelement {} poison, {} {}, i32 0", type(lane), name_of(lane), scalar));
   return emit(lane, fmt::format("shufflevector {0} {1}, {0} poison, {2} zeroinitializer", type(lane), one.text,
                                 type(Lane::i32)));
 }

@@ -1,4 +1,5 @@
-// codegen/emit/llvm_builder.h -- writes LLVM IR text for vectors of one width: values with C++ operators, blocks, functions.
+// codegen/emit/llvm_builder.h -- writes LLVM IR text for vectors of one width: values with C++ operators, blocks,
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ class IrBuilder {
   std::string suffix(Lane lane) const;  ///< "v16f32", for names of intrinsics
   std::string fresh(std::string_view stem = "t");
   void line(std::string_view instruction);
-  void label(std::string_view name);           ///< starts a block
+  void label(std::string_view name);                   ///< starts a block
   const std::string& block() const { return block_; }  ///< the block being written
 
   /// Appends `%new = instruction` and returns the new value.

@@ -62,9 +62,9 @@ std::string MathLibrary::require(std::string_view name, Lane lane) {
   const auto formula = lane == Lane::f32 ? row.f32 : row.f64;
   const IrValue result = formula ? formula(context, operands) : all_lanes_libm(context, row, operands, lane);
   builder.line(fmt::format("ret {} {}", builder.type(lane), result.text));
-  definitions_ += fmt::format("\ndefine internal {0} {1}({0} %a{2}, ptr %libm) #{4} {{\nentry:\n{3}}}\n", builder.type(lane),
-                              symbol, row.arity > 1 ? ", " + builder.type(lane) + " %b" : "", builder.text(),
-                              row.cold ? 2 : 1);
+  definitions_ +=
+      fmt::format("\ndefine internal {0} {1}({0} %a{2}, ptr %libm) #{4} {{\nentry:\n{3}}}\n", builder.type(lane),
+                  symbol, row.arity > 1 ? ", " + builder.type(lane) + " %b" : "", builder.text(), row.cold ? 2 : 1);
   return symbol;
 }
 
@@ -95,9 +95,9 @@ std::string MathLibrary::require_libm(std::string_view name) {
       "continue:\n  %next = add i64 %i, 1\n  %more = icmp ult i64 %next, {width}\n"
       "  br i1 %more, label %lane, label %exit\n"
       "exit:\n  %result = load {vector}, ptr %r, align 64\n  ret {vector} %result\n}}\n",
-      fmt::arg("name", name), fmt::arg("vector", vector), fmt::arg("symbol", symbol), fmt::arg("parameters", parameters),
-      fmt::arg("mask", mask), fmt::arg("spills", spills), fmt::arg("width", width_), fmt::arg("index", index),
-      fmt::arg("loads", loads), fmt::arg("call", call));
+      fmt::arg("name", name), fmt::arg("vector", vector), fmt::arg("symbol", symbol),
+      fmt::arg("parameters", parameters), fmt::arg("mask", mask), fmt::arg("spills", spills), fmt::arg("width", width_),
+      fmt::arg("index", index), fmt::arg("loads", loads), fmt::arg("call", call));
   return symbol;
 }
 
@@ -122,8 +122,8 @@ IrValue call(MathContext& context, std::string_view name, std::initializer_list<
 IrValue unless_rare(MathContext& context, const IrValue& mask, const IrValue& common,
                     const std::function<IrValue()>& rare) {
   IrBuilder& builder = context.builder;
-  const std::string any = builder.emit_scalar(
-      fmt::format("call i1 @llvm.vector.reduce.or.{}({} {})", builder.suffix(Lane::i1), builder.type(Lane::i1), mask.text));
+  const std::string any = builder.emit_scalar(fmt::format("call i1 @llvm.vector.reduce.or.{}({} {})",
+                                                          builder.suffix(Lane::i1), builder.type(Lane::i1), mask.text));
   const std::string rare_block = builder.fresh("rare"), join = builder.fresh("join"), from = builder.block();
   builder.line(fmt::format("br i1 {}, label {}, label {}, !prof !0", any, rare_block, join));
   builder.label(rare_block.substr(1));
@@ -131,8 +131,8 @@ IrValue unless_rare(MathContext& context, const IrValue& mask, const IrValue& co
   const std::string rare_end = builder.block();
   builder.line(fmt::format("br label {}", join));
   builder.label(join.substr(1));
-  return builder.emit(common.lane, fmt::format("phi {} [ {}, %{} ], [ {}, %{} ]", builder.type(common.lane), common.text,
-                                               from, value.text, rare_end));
+  return builder.emit(common.lane, fmt::format("phi {} [ {}, %{} ], [ {}, %{} ]", builder.type(common.lane),
+                                               common.text, from, value.text, rare_end));
 }
 
 }  // namespace kiln::codegen

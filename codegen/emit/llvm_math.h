@@ -1,7 +1,7 @@
 // codegen/emit/llvm_math.h -- inlined vector maths for CPU kernels, printed once per module and function.
 //
-// Every function is a pure function of its lane: the same text serves full vectors and tails, so results depend neither on
-// position nor on the number of threads. f32 functions stay within 2 ulp over the whole range.
+// Every function is a pure function of its lane: the same text serves full vectors and tails, so results depend neither
+// on position nor on the number of threads. f32 functions stay within 2 ulp over the whole range.
 #pragma once
 
 #include <functional>

@@ -1,15 +1,15 @@
 // codegen/emit/llvm_math_exp.cpp -- exponentials and powers.
 //
-// Polynomials are minimax fits of this project (Remez exchange, weighted by the relative error of the result); each one's
-// error is noted. Arguments are reduced to |r| <= ln(2)/2.
+// Polynomials are minimax fits of this project (Remez exchange, weighted by the relative error of the result); each
+// one's error is noted. Arguments are reduced to |r| <= ln(2)/2.
 #include "codegen/emit/llvm_math.h"
 
 namespace kiln::codegen {
 namespace {
 
 constexpr double log2_e = 0x1.71547652b82fep+0;
-constexpr double magic_f32 = 12582912.0;         // 1.5 * 2^23: adding it rounds to an integer in the low bits
-constexpr double magic_f64 = 6755399441055744.0; // 1.5 * 2^52
+constexpr double magic_f32 = 12582912.0;          // 1.5 * 2^23: adding it rounds to an integer in the low bits
+constexpr double magic_f64 = 6755399441055744.0;  // 1.5 * 2^52
 
 /// value * 2^n for an integer n in [-252, 254], rounding once: two factors keep subnormal results exact until the end.
 IrValue scale_f32(const IrValue& value, const IrValue& n) {
@@ -95,8 +95,9 @@ ScaledExponential scaled_exponential(const IrValue& x) {
   const IrValue n = shifted - magic_f64;
   const IrValue r = mad(n, -0x1.a39ef35793c76p-33, mad(n, -0x1.62e42feep-1, x));
   // exp(r) - 1 = r + r^2 Q(r), relative error 5.3e-12
-  const IrValue q = polynomial(r, {0x1.a175de3832142p-16, 0x1.a1703536289e5p-13, 0x1.6c16386e97ef5p-10, 0x1.1110b19e38d0dp-7,
-                                   0x1.5555557d19145p-5, 0x1.5555557399420p-3, 0x1.fffffffff45a4p-2});
+  const IrValue q =
+      polynomial(r, {0x1.a175de3832142p-16, 0x1.a1703536289e5p-13, 0x1.6c16386e97ef5p-10, 0x1.1110b19e38d0dp-7,
+                     0x1.5555557d19145p-5, 0x1.5555557399420p-3, 0x1.fffffffff45a4p-2});
   return {mad(r * r, q, r), bitcast((bitcast(shifted, Lane::i64) + 1023) << 52, Lane::f64)};
 }
 

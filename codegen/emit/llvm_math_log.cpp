@@ -17,8 +17,8 @@ IrValue with_specials(const IrValue& x, IrValue result) {
 IrValue log_of_fraction(const IrValue& f, const IrValue& e) {
   const IrValue s = f / (f + 2), z = s * s;
   // 2 atanh(s) = s (2 + z R(z)), relative error 3.0e-14
-  const IrValue r = polynomial(z, {0x1.911830e93c791p-3, 0x1.c62ae900ca436p-3, 0x1.2494126960a13p-2, 0x1.999996a83c7f3p-2,
-                                   0x1.555555561e9cfp-1});
+  const IrValue r = polynomial(z, {0x1.911830e93c791p-3, 0x1.c62ae900ca436p-3, 0x1.2494126960a13p-2,
+                                   0x1.999996a83c7f3p-2, 0x1.555555561e9cfp-1});
   return mad(e, ln2, mad(s * z, r, s + s));
 }
 
@@ -44,8 +44,8 @@ IrValue log_f32(MathContext& context, const IrValue* v) {
   const IrValue f = bitcast(bits - (e << 23), Lane::f32) - 1;
   const IrValue exponent = b.convert("sitofp", e, Lane::f32) - select(tiny, number_like(x, 23), number_like(x, 0));
   // log(1 + f) = f - f^2/2 + f^3 P(f), relative error 7.5e-10
-  const IrValue p = polynomial(f, {0x1.14578p-4, -0x1.de3bdep-4, 0x1.e6f052p-4, -0x1.fc220ap-4, 0x1.23376ap-3, -0x1.555c4ep-3,
-                                   0x1.99a4b6p-3, -0x1.000006p-2, 0x1.555548p-2});
+  const IrValue p = polynomial(f, {0x1.14578p-4, -0x1.de3bdep-4, 0x1.e6f052p-4, -0x1.fc220ap-4, 0x1.23376ap-3,
+                                   -0x1.555c4ep-3, 0x1.99a4b6p-3, -0x1.000006p-2, 0x1.555548p-2});
   const IrValue z = f * f;
   const IrValue low = mad(exponent, 0x1.7f7d1cp-20, mad(z, number_like(z, -0.5), f * z * p));
   return with_specials(v[0], mad(exponent, 0x1.62e4p-1, low + f));

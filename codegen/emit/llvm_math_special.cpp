@@ -83,9 +83,8 @@ IrValue fmod_f32(MathContext& context, const IrValue* v) {
   const IrValue remainder = a - round_even(quotient) * d;
   const IrValue common = select(remainder < 0, remainder + d, remainder);
   const IrValue rare = !((quotient < 0x1p28) & (d < infinity_like(d)));
-  const IrValue result = unless_rare(context, rare, common, [&] {
-    return libm(context, "fmod", {a, d}, rare, common);
-  });
+  const IrValue result =
+      unless_rare(context, rare, common, [&] { return libm(context, "fmod", {a, d}, rare, common); });
   return copy_sign(to_f32(result), v[0]);
 }
 

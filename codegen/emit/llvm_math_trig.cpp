@@ -1,7 +1,8 @@
 // codegen/emit/llvm_math_trig.cpp -- trigonometric functions and their inverses.
 //
-// Reduction to |r| <= pi/4 takes three steps, each lane by its own size: f32 arithmetic up to narrow_limit, f64 arithmetic up
-// to the wide limit, the C library beyond. The last two sit behind branches that ordinary data never takes.
+// Reduction to |r| <= pi/4 takes three steps, each lane by its own size: f32 arithmetic up to narrow_limit, f64
+// arithmetic up to the wide limit, the C library beyond. The last two sit behind branches that ordinary data never
+// takes.
 #include "codegen/emit/llvm_math.h"
 
 namespace kiln::codegen {
@@ -13,7 +14,8 @@ constexpr double magic_f32 = 12582912.0;
 constexpr double magic_f64 = 6755399441055744.0;
 constexpr double narrow_limit = 2048;
 
-/// How far the f64 reduction is exact: products of the quotient and 33 bits of pi/2 must be, unless FMA rounds them once.
+/// How far the f64 reduction is exact: products of the quotient and 33 bits of pi/2 must be, unless FMA rounds them
+/// once.
 double wide_limit(const IrBuilder& b) { return b.features().fma ? 0x1p28 : 0x1p20; }
 
 struct Reduced {
@@ -70,9 +72,8 @@ IrValue sine_f32(MathContext& context, const IrValue* v) {
   IrValue result;
   if (context.builder.features().fma) {
     const IrValue common = finish<cosine>(reduce_narrow(x)), large = absolute(x) > narrow_limit;
-    result = unless_rare(context, large, common, [&] {
-      return select(large, call(context, cosine ? "wide_cos" : "wide_sin", {x}), common);
-    });
+    result = unless_rare(context, large, common,
+                         [&] { return select(large, call(context, cosine ? "wide_cos" : "wide_sin", {x}), common); });
   } else {
     result = call(context, cosine ? "wide_cos" : "wide_sin", {x});
   }
@@ -85,10 +86,10 @@ IrValue tan_f32(MathContext& context, const IrValue* v) {
   const IrValue& r = reduced.r;
   const IrValue z = r * r;
   // As in finish(), with errors 4.8e-15 and 9.3e-17.
-  const IrValue s = polynomial(
-      z, {-0x1.a96695168ba3cp-26, 0x1.71d77c2b27092p-19, -0x1.a019f95918e8bp-13, 0x1.1111110ca1789p-7, -0x1.55555555523ebp-3});
-  const IrValue c = polynomial(
-      z, {0x1.1bbe39cb007b2p-29, -0x1.27e00a8a6ad0ap-22, 0x1.a019fa5db7e79p-16, -0x1.6c16c1671efeep-10, 0x1.5555555552dc6p-5});
+  const IrValue s = polynomial(z, {-0x1.a96695168ba3cp-26, 0x1.71d77c2b27092p-19, -0x1.a019f95918e8bp-13,
+                                   0x1.1111110ca1789p-7, -0x1.55555555523ebp-3});
+  const IrValue c = polynomial(z, {0x1.1bbe39cb007b2p-29, -0x1.27e00a8a6ad0ap-22, 0x1.a019fa5db7e79p-16,
+                                   -0x1.6c16c1671efeep-10, 0x1.5555555552dc6p-5});
   const IrValue sine = mad(r * z, s, r), cosine = mad(z * z, c, mad(z, -0.5, number_like(z, 1)));
   const IrValue even = equal(reduced.quadrant & context.builder.bits(Lane::i32, 1), 0);
   const IrValue common = to_f32(select(even, sine, -cosine) / select(even, cosine, sine));
@@ -108,9 +109,10 @@ IrValue angle(const IrValue& y, const IrValue& x) {
   t = select(equal(small, infinity_like(small)), number_like(t, 1), t);
   const IrValue z = t * t;
   // atan(t) = t + t z A(z) on [0, 1], relative error 1.0e-11
-  const IrValue a = polynomial(z, {0x1.ce17fb48aba3cp-12, -0x1.b401119dbd945p-9, 0x1.81f584f0bfde7p-7, -0x1.b2f4c3dc24509p-6,
-                                   0x1.69e9f6b12f82ap-5, -0x1.f02f605814f1dp-5, 0x1.33a16102e75e7p-4, -0x1.72d62d751e573p-4,
-                                   0x1.c6e85a772e348p-4, -0x1.2490392047751p-3, 0x1.9999846c72e34p-3, -0x1.5555552f29339p-2});
+  const IrValue a =
+      polynomial(z, {0x1.ce17fb48aba3cp-12, -0x1.b401119dbd945p-9, 0x1.81f584f0bfde7p-7, -0x1.b2f4c3dc24509p-6,
+                     0x1.69e9f6b12f82ap-5, -0x1.f02f605814f1dp-5, 0x1.33a16102e75e7p-4, -0x1.72d62d751e573p-4,
+                     0x1.c6e85a772e348p-4, -0x1.2490392047751p-3, 0x1.9999846c72e34p-3, -0x1.5555552f29339p-2});
   IrValue result = mad(t * z, a, t);
   result = select(up > along, half_pi - result, result);
   result = select(bitcast(x, Lane::i64) < 0, 2 * half_pi - result, result);

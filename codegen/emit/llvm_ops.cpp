@@ -15,8 +15,8 @@ const char* text_of(Op op) { return op_names[static_cast<int>(op)]; }
 
 IrValue half_to_float(IrBuilder& b, const IrValue& bits) {
   if (b.features().f16c) {
-    const std::string half = b.emit_scalar(
-        fmt::format("bitcast {} {} to <{} x half>", b.type(Lane::i16), bits.text, b.width()));
+    const std::string half =
+        b.emit_scalar(fmt::format("bitcast {} {} to <{} x half>", b.type(Lane::i16), bits.text, b.width()));
     return b.emit(Lane::f32, fmt::format("fpext <{} x half> {} to {}", b.width(), half, b.type(Lane::f32)));
   }
   // Exponent and mantissa shifted into place and scaled by 2^112: exact for normal and subnormal numbers.
@@ -183,9 +183,12 @@ IrValue BodyPrinter::print_integer(const Node& node, DType type, std::span<const
     case Op::neg:
       return -v[0];
     case Op::div:
-      return b_.binary(sign ? "sdiv" : "udiv", v[0], v[1]);
-    case Op::mod:
-      return b_.binary(sign ? "srem" : "urem", v[0], v[1]);
+    case Op::mod: {
+      // Lanes of a tail that hold no element read as zero, and a zero divisor traps.
+      const IrValue divisor = b_.select(equal(v[1], 0), number_like(v[1], 1), v[1]);
+      if (node.op == Op::div) return b_.binary(sign ? "sdiv" : "udiv", v[0], divisor);
+      return b_.binary(sign ? "srem" : "urem", v[0], divisor);
+    }
     case Op::bit_and:
       return v[0] & v[1];
     case Op::bit_or:

@@ -156,7 +156,7 @@ NodeId simplify_comparison(Builder& b, const Node& node) {
 
 constexpr bool holds_every_value(DType wide, DType narrow) { return is_integer(wide) && promote(wide, narrow) == wide; }
 
-/// Integer -> wider integer -> integer: the first step loses nothing.
+/// Integer -> wider integer -> anything real: the first step loses nothing.
 NodeId simplify_cast(Builder& b, const Node& node) {
   const Node inner = b.node(node.operands[0]);
   if (inner.type == node.type && !is_floating(node.type)) return node.operands[0];
@@ -168,7 +168,7 @@ NodeId simplify_cast(Builder& b, const Node& node) {
     rounded.payload = round_to_storage(*float_literal(b, inner.operands[0]), inner.type);
     return b.constant(DType::f32, literal_as_double(rounded));
   }
-  if (!is_integer(node.type)) return no_node;
+  if (is_complex(node.type)) return no_node;
   const DType first = b.type(inner.operands[0]);
   if (is_floating(first) || is_complex(first) || !holds_every_value(inner.type, first)) return no_node;
   return b.cast(inner.operands[0], node.type);

@@ -1,4 +1,7 @@
 // kiln/npy.h -- NumPy's file format: every dtype, C and Fortran order.
+//
+// bfloat16, which NumPy lacks, is stored as ml_dtypes stores it: two opaque bytes, '<V2'. In NumPy:
+// np.load(path).view(ml_dtypes.bfloat16). A save replaces the file in one step or leaves it as it was.
 #pragma once
 
 #include <kiln/array.h>

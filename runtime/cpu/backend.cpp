@@ -40,7 +40,8 @@ DeviceInfo describe() {
   info.threads_per_multiprocessor = 1;
   const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
   info.l2_bytes = cache > 0 ? static_cast<std::size_t>(cache) : 0;
-  info.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  info.memory_bytes =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   info.cpu_vector_bits = cpu_vector_bits(info.arch);
   return info;
 }

@@ -29,7 +29,8 @@ std::string excerpt(const std::string& text, int line) {
   std::size_t at = 0;
   for (int number = 1; at < text.size() && number <= last; ++number) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (number >= first) out += fmt::format("{:>5} {} {}\n", number, number == line ? '>' : '|', text.substr(at, end - at));
+    if (number >= first)
+      out += fmt::format("{:>5} {} {}\n", number, number == line ? '>' : '|', text.substr(at, end - at));
     at = end + 1;
   }
   return out;

@@ -39,15 +39,16 @@ std::vector<std::string> candidates() {
 template <class F>
 void find(void* library, const char* name, F*& function) {
   function = reinterpret_cast<F*>(dlsym(library, name));
-  if (!function) fail<DeviceError>("the CPU compiler {} has no function {}: it does not belong to this kiln", file_name, name);
+  if (!function)
+    fail<DeviceError>("the CPU compiler {} has no function {}: it does not belong to this kiln", file_name, name);
 }
 
 CompilerLibrary bind(void* library) {
   decltype(&kiln_cpu_interface) interface = nullptr;
   find(library, "kiln_cpu_interface", interface);
   if (interface() != KILN_CPU_INTERFACE)
-    fail<DeviceError>("the CPU compiler {} has interface {}, this kiln needs {}: install both from one build", file_name,
-                      interface(), KILN_CPU_INTERFACE);
+    fail<DeviceError>("the CPU compiler {} has interface {}, this kiln needs {}: install both from one build",
+                      file_name, interface(), KILN_CPU_INTERFACE);
   CompilerLibrary functions;
   find(library, "kiln_cpu_version", functions.version);
   find(library, "kiln_cpu_compile", functions.compile);
@@ -71,9 +72,10 @@ CompilerLibrary load() {
     const char* reason = dlerror();
     tried += fmt::format("\n  {}", reason ? reason : place.c_str());
   }
-  fail<DeviceError>("cannot load the CPU compiler {}, which compiles kernels for the CPU device; tried:{}\n"
-                    "install it beside libkiln.so, or build kiln with KILN_CPU_JIT=ON",
-                    file_name, tried);
+  fail<DeviceError>(
+      "cannot load the CPU compiler {}, which compiles kernels for the CPU device; tried:{}\n"
+      "install it beside libkiln.so, or build kiln with KILN_CPU_JIT=ON",
+      file_name, tried);
 }
 
 }  // namespace

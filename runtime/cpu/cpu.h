@@ -9,8 +9,8 @@
 
 namespace kiln::runtime {
 
-/// Architecture of this host as it is: "x86-64 sse3,...,avx2,fma". Names what cpuid and the operating system report, never a
-/// CPU model; part of every key.
+/// Architecture of this host as it is: "x86-64 sse3,...,avx2,fma". Names what cpuid and the operating system report,
+/// never a CPU model; part of every key.
 const std::string& cpu_arch();
 /// Bits of a vector register that kernels for `arch` use.
 int cpu_vector_bits(const std::string& arch);
@@ -25,9 +25,11 @@ std::string cpu_compiler_identity();
 
 std::unique_ptr<Backend> make_cpu_backend();
 
-/// Replaces kiln's thread pool by the host's: `parallel_for` runs body(context, k) once for every k in [0, count), on any
-/// threads, and returns when all are done. Null brings kiln's own pool back. Not to be called beside running kernels.
-using ParallelFor = void (*)(void* host, std::int64_t count, void (*body)(void* context, std::int64_t k), void* context);
+/// Replaces kiln's thread pool by the host's: `parallel_for` runs body(context, k) once for every k in [0, count), on
+/// any threads, and returns when all are done. Null brings kiln's own pool back. Not to be called beside running
+/// kernels.
+using ParallelFor = void (*)(void* host, std::int64_t count, void (*body)(void* context, std::int64_t k),
+                             void* context);
 void set_parallel_for(ParallelFor parallel_for, void* host);
 
 }  // namespace kiln::runtime

@@ -22,7 +22,8 @@ CpuImage::CpuImage(std::span<const char> image) {
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   bytes_ = (image.size() + page - 1) / page * page;
   memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory_ == MAP_FAILED) fail<OutOfMemory>("no memory for a CPU kernel of {} bytes: {}", bytes_, files::error_text(errno));
+  if (memory_ == MAP_FAILED)
+    fail<OutOfMemory>("no memory for a CPU kernel of {} bytes: {}", bytes_, files::error_text(errno));
   std::memcpy(memory_, image.data(), image.size());
   if (mprotect(memory_, bytes_, PROT_READ | PROT_EXEC) != 0) {
     const int error = errno;

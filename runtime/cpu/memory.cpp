@@ -84,7 +84,8 @@ void* allocate_host(std::size_t bytes) {
     trim_host_memory();
     block = fresh(total);
   }
-  if (!block) fail<OutOfMemory>("cannot allocate {} bytes on the CPU device, also after giving cached blocks back", bytes);
+  if (!block)
+    fail<OutOfMemory>("cannot allocate {} bytes on the CPU device, also after giving cached blocks back", bytes);
   static_cast<Header*>(block)->total = total;
   return static_cast<char*>(block) + header_bytes;
 }

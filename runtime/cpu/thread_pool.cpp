@@ -49,8 +49,9 @@ void relax() {
 
 thread_local bool inside_kernel = false;
 
-/// Ticket: generation (24 bits), chunk count (20 bits), next chunk (20 bits). Claiming is one fetch_add, and a claim below the
-/// count keeps the job alive, because the caller waits for every chunk: late workers never see a half-written job.
+/// Ticket: generation (24 bits), chunk count (20 bits), next chunk (20 bits). Claiming is one fetch_add, and a claim
+/// below the count keeps the job alive, because the caller waits for every chunk: late workers never see a half-written
+/// job.
 class Pool {
  public:
   explicit Pool(int threads) : threads_(threads) {}
@@ -66,7 +67,8 @@ class Pool {
     units_ = units;
     done_.store(0, std::memory_order_relaxed);
     generation_ = (generation_ + 1) & 0xffffff;
-    ticket_.store(std::uint64_t{generation_} << 40 | static_cast<std::uint64_t>(chunks) << 20, std::memory_order_release);
+    ticket_.store(std::uint64_t{generation_} << 40 | static_cast<std::uint64_t>(chunks) << 20,
+                  std::memory_order_release);
     wake_.fetch_add(1, std::memory_order_release);
     wake_.notify_all();
     drain();
@@ -85,7 +87,8 @@ class Pool {
   void drain() {
     for (;;) {
       const std::uint64_t ticket = ticket_.fetch_add(1, std::memory_order_acq_rel);
-      const auto next = static_cast<std::int64_t>(ticket & 0xfffff), count = static_cast<std::int64_t>(ticket >> 20 & 0xfffff);
+      const auto next = static_cast<std::int64_t>(ticket & 0xfffff),
+                 count = static_cast<std::int64_t>(ticket >> 20 & 0xfffff);
       if (next >= count) return;
       const std::int64_t step = units_ / count, extra = units_ % count;
       const std::int64_t begin = next * step + std::min(next, extra);

@@ -1,7 +1,7 @@
 // runtime/cpu/thread_pool.h -- runs the units of one kernel on several threads; the caller takes part.
 //
-// Workers start at the first parallel call and are never joined. A call made while the pool is busy, or from inside a kernel,
-// runs on the caller alone. After fork() the child starts a pool of its own.
+// Workers start at the first parallel call and are never joined. A call made while the pool is busy, or from inside a
+// kernel, runs on the caller alone. After fork() the child starts a pool of its own.
 #pragma once
 
 #include <cstdint>

@@ -21,6 +21,7 @@ constexpr int oldest_major = 12;
 struct State {
   std::mutex mutex;
   bool searched = false;
+  bool hidden = false;  // by a test
   NvrtcSearch search;
   std::string identity;
   std::unique_ptr<Nvrtc> library;  // never closed: compiles may run while the process exits
@@ -34,8 +35,7 @@ State& state() {
 void search_once(State& s) {
   if (s.searched) return;
   s.searched = true;
-  const NvrtcPlaces places = nvrtc_places();
-  s.search = search_nvrtc(places);
+  s.search = search_nvrtc(s.hidden ? NvrtcPlaces{} : nvrtc_places());
   s.identity = s.search.found.empty() ? "none" : files::identity(s.search.found.front());
 }
 
@@ -121,6 +121,13 @@ std::string compiler_description() {
   if (s.library) return s.library->description();
   search_once(s);
   return s.search.found.empty() ? "an NVRTC that is no longer there" : "NVRTC at " + s.search.found.front();
+}
+
+void hide_nvrtc_for_tests(bool hidden) {
+  search_nvrtc_again_for_tests();
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.hidden = hidden;
 }
 
 void search_nvrtc_again_for_tests() {

@@ -5,10 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <kiln/error.h>
-
 #include "codegen/ir/op_info.h"
-#include "runtime/runtime.h"
+#include "tests/golden/compiled.h"
 #include "tests/golden/kernels.h"
 
 namespace kiln::golden {
@@ -16,24 +14,6 @@ namespace {
 
 using codegen::NodeId;
 using codegen::NodeKind;
-
-/// Null where NVRTC is missing; a test that gets null skips with the reason.
-std::unique_ptr<runtime::Binary> compiled(const KernelSource& source, const std::string& arch, std::string& why) {
-  CompileOptions options;
-  options.arch = arch;
-  try {
-    return std::make_unique<runtime::Binary>(runtime::compile(source, options, true));
-  } catch (const Error& error) {
-    why = error.what();
-    if (why.find("was not found") == std::string::npos && why.find("built without") == std::string::npos) throw;
-    return nullptr;
-  }
-}
-
-#define KILN_COMPILED_OR_SKIP(binary, source, arch) \
-  std::string why;                                  \
-  const auto binary = compiled(source, arch, why);  \
-  if (!binary) GTEST_SKIP() << "no NVRTC here: " << why
 
 int count(const std::string& text, const std::string& pattern) {
   const std::regex expression(pattern);

@@ -52,8 +52,8 @@ struct kiln_cpu_result {
 namespace kiln::cpu_jit {
 namespace {
 
-/// Where a fatal error of LLVM on this thread returns to. Objects of the failed compile are leaked: LLVM is built without
-/// exceptions and would otherwise end the process.
+/// Where a fatal error of LLVM on this thread returns to. Objects of the failed compile are leaked: LLVM is built
+/// without exceptions and would otherwise end the process.
 struct Escape {
   std::jmp_buf point;
   char text[1024] = {};
@@ -105,9 +105,9 @@ std::unique_ptr<llvm::TargetMachine> make_target(const TargetDescription& descri
 #else
   constexpr auto level = llvm::CodeGenOpt::Default;
 #endif
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(description.triple, description.cpu,
-                                                                          description.features, options, llvm::Reloc::PIC_,
-                                                                          llvm::CodeModel::Small, level));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(description.triple, description.cpu, description.features, options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, level));
 }
 
 /// The few passes that straight vector code profits from; the full pipelines cost twice the time for the same code.
@@ -164,7 +164,8 @@ void set_attributes(llvm::Module& module, const TargetDescription& description) 
 }
 
 /// Parses and optimises; null with `error` filled when the text is wrong.
-std::unique_ptr<llvm::Module> read_module(const kiln_cpu_request& request, llvm::LLVMContext& context, std::string& error) {
+std::unique_ptr<llvm::Module> read_module(const kiln_cpu_request& request, llvm::LLVMContext& context,
+                                          std::string& error) {
   llvm::SMDiagnostic diagnostic;
   const llvm::MemoryBufferRef text(llvm::StringRef(request.text, request.text_size), request.entry);
   std::unique_ptr<llvm::Module> module = llvm::parseAssembly(text, diagnostic, context);

@@ -85,7 +85,8 @@ class Linker {
     const std::uint64_t place = section + entry.r_offset;
     const std::int64_t target = static_cast<std::int64_t>(offsets_[symbol.st_shndx] + symbol.st_value) + entry.r_addend;
     const auto type = static_cast<unsigned>(ELF64_R_TYPE(entry.r_info));
-    const bool known = header_->e_machine == EM_X86_64 ? apply_x86(type, place, target) : apply_arm(type, place, target);
+    const bool known =
+        header_->e_machine == EM_X86_64 ? apply_x86(type, place, target) : apply_arm(type, place, target);
     return known ? std::string() : "relocation type " + std::to_string(type) + " is not position-independent";
   }
 
@@ -144,7 +145,8 @@ class Linker {
   std::string finish(std::string_view entry) {
     for (std::uint64_t s = 0; s < symbol_count_; ++s) {
       const Elf64_Sym& symbol = symbols_[s];
-      if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= header_->e_shnum || entry != names_ + symbol.st_name) continue;
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= header_->e_shnum || entry != names_ + symbol.st_name)
+        continue;
       kiln_cpu_image_header header = {};
       header.magic = KILN_CPU_MAGIC;
       header.size = image_.size();

@@ -7,8 +7,8 @@
 
 namespace kiln::cpu_jit {
 
-/// Lays out the object's code and constants behind an image header and applies every relocation. Returns the error text,
-/// empty on success: undefined symbols and absolute addresses are errors.
+/// Lays out the object's code and constants behind an image header and applies every relocation. Returns the error
+/// text, empty on success: undefined symbols and absolute addresses are errors.
 std::string link_image(std::string_view object, std::string_view entry, std::vector<char>& image);
 
 }  // namespace kiln::cpu_jit

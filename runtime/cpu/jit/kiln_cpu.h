@@ -1,8 +1,7 @@
-/* runtime/cpu/jit/kiln_cpu.h -- the C interface of libkiln_cpu.so, the CPU compiler. Nothing else is exported.
- *
- * The library holds LLVM with hidden symbols, installs no signal handlers and starts no threads. Every failure comes back as
- * text. All functions may be called from any thread.
- */
+// runtime/cpu/jit/kiln_cpu.h -- the C interface of libkiln_cpu.so, the CPU compiler. Nothing else is exported.
+//
+// The library holds LLVM with hidden symbols, installs no signal handlers and starts no threads. Every failure comes back
+// as text. All functions may be called from any thread.
 #ifndef KILN_RUNTIME_CPU_JIT_KILN_CPU_H
 #define KILN_RUNTIME_CPU_JIT_KILN_CPU_H
 
@@ -29,9 +28,9 @@ struct kiln_cpu_image_header {
 struct kiln_cpu_request {
   const char* text; /**< LLVM IR */
   size_t text_size;
-  const char* entry;    /**< symbol of the kernel */
-  const char* arch;     /**< "x86-64 avx2,fma,f16c": features that are present; every other one is switched off */
-  int want_assembly;    /**< also print assembly text */
+  const char* entry; /**< symbol of the kernel */
+  const char* arch;  /**< "x86-64 avx2,fma,f16c": features that are present; every other one is switched off */
+  int want_assembly; /**< also print assembly text */
 };
 
 struct kiln_cpu_result; /* opaque */

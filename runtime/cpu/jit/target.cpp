@@ -30,7 +30,8 @@ TargetDescription describe_target(std::string_view arch) {
   const std::string_view base = arch.substr(0, space);
   if (base == "aarch64") return {"aarch64-unknown-linux-gnu", "generic", "+neon", {}};
   if (base != "x86-64") {
-    target.error = "unknown CPU architecture '" + std::string(arch) + "': expected x86-64 or aarch64 and a feature list";
+    target.error =
+        "unknown CPU architecture '" + std::string(arch) + "': expected x86-64 or aarch64 and a feature list";
     return target;
   }
   std::set<std::string, std::less<>> wanted = split(space == arch.npos ? std::string_view() : arch.substr(space + 1));

@@ -11,8 +11,8 @@ struct TargetDescription {
   std::string error;
 };
 
-/// "x86-64 avx2,fma": the base CPU with exactly these features; every other one that kiln knows is switched off by name, so
-/// that no CPU name can bring in what the hypervisor or the operating system masks.
+/// "x86-64 avx2,fma": the base CPU with exactly these features; every other one that kiln knows is switched off by
+/// name, so that no CPU name can bring in what the hypervisor or the operating system masks.
 TargetDescription describe_target(std::string_view arch);
 
 }  // namespace kiln::cpu_jit

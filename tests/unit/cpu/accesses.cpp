@@ -26,7 +26,8 @@ struct Operand {
 };
 
 /// Strides that give every point its own element (stores) or allow broadcasting (loads); signs and gaps at random.
-Operand make_operand(const std::vector<std::int64_t>& extents, std::size_t size, bool store, std::size_t misalign, Random& random) {
+Operand make_operand(const std::vector<std::int64_t>& extents, std::size_t size, bool store, std::size_t misalign,
+                     Random& random) {
   Operand operand;
   const std::size_t rank = extents.size();
   operand.axes.resize(rank);
@@ -72,7 +73,8 @@ struct Case {
 /// A copy kernel of one element type: pure addressing, any bits.
 Case make_case(DType type, std::size_t rank, Random& random) {
   Case c;
-  for (std::size_t d = 0; d < rank; ++d) c.extents.push_back(1 + static_cast<std::int64_t>(random() % (rank > 3 ? 3 : 9)));
+  for (std::size_t d = 0; d < rank; ++d)
+    c.extents.push_back(1 + static_cast<std::int64_t>(random() % (rank > 3 ? 3 : 9)));
   if (rank && random() % 2) c.extents.back() = 30 + static_cast<std::int64_t>(random() % 40);
   const std::size_t misalign = random() % 2 ? random() % 16 : 0;
   c.from = make_operand(c.extents, size_of(type), false, misalign, random);
@@ -127,7 +129,8 @@ TEST(CpuAccesses, LongRowsAreSplitIntoColumnBlocks) {
   kernel.accesses[1].axes = {AxisClass::broadcast, AxisClass::contiguous};
   const CompiledKernel compiled(kernel);
   const std::int64_t columns = 2 * codegen::cpu_column_block + 37, rows = 3;
-  std::vector<std::int32_t> a(static_cast<std::size_t>(rows * columns)), b(static_cast<std::size_t>(columns)), y(a.size(), -1);
+  std::vector<std::int32_t> a(static_cast<std::size_t>(rows * columns)), b(static_cast<std::size_t>(columns)),
+      y(a.size(), -1);
   for (std::size_t k = 0; k < a.size(); ++k) a[k] = static_cast<std::int32_t>(k * 3);
   for (std::size_t k = 0; k < b.size(); ++k) b[k] = static_cast<std::int32_t>(k * 1000003);
   CallArguments call;

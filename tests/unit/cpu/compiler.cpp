@@ -1,4 +1,5 @@
-// tests/unit/cpu/compiler.cpp -- libkiln_cpu.so: errors as text, masked features, exported symbols, other LLVM copies, images.
+// tests/unit/cpu/compiler.cpp -- libkiln_cpu.so: errors as text, masked features, exported symbols, other LLVM copies,
+// images.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -45,7 +46,8 @@ TEST(CpuCompiler, FaultsNameTheNumberedLineAndLeaveTheCompilerUsable) {
   const std::string syntax = message_of("define void @kernel() {\nentry:\n  %x = frobnicate i32 1, 2\n  ret void\n}\n");
   EXPECT_NE(syntax.find("    3 >   %x = frobnicate"), std::string::npos) << syntax;
   EXPECT_NE(syntax.find("error"), std::string::npos);
-  const std::string missing = message_of("declare void @elsewhere()\ndefine void @kernel() {\n  call void @elsewhere()\n  ret void\n}\n");
+  const std::string missing =
+      message_of("declare void @elsewhere()\ndefine void @kernel() {\n  call void @elsewhere()\n  ret void\n}\n");
   EXPECT_NE(missing.find("undefined symbol 'elsewhere'"), std::string::npos) << missing;
   const std::string entry = message_of("define void @other() {\n  ret void\n}\n");
   EXPECT_NE(entry.find("does not define 'kernel'"), std::string::npos) << entry;
@@ -98,7 +100,8 @@ TEST(CpuCompiler, ExportsNothingButItsInterface) {
 int run_self(const std::string& filter, const std::string& variable, std::string* text = nullptr,
              const std::string& program = std::filesystem::read_symlink("/proc/self/exe").string()) {
   int status = 0;
-  const std::string out = output_of(variable + " '" + program + "' --gtest_also_run_disabled_tests --gtest_filter=" + filter + " 2>&1", &status);
+  const std::string out = output_of(
+      variable + " '" + program + "' --gtest_also_run_disabled_tests --gtest_filter=" + filter + " 2>&1", &status);
   if (text) *text = out;
   return status;
 }
@@ -118,7 +121,8 @@ TEST(CpuCompilerChild, DISABLED_BesideAnotherLlvm) {
 TEST(CpuCompiler, LivesBesideAnotherLlvmInBothOrders) {
   int checked = 0;
   for (const char* library : {"libLLVM-14.so.1", "libLLVM-15.so.1", "libLLVM.so.19.1"}) {
-    if (output_of(std::string("ldconfig -p 2>/dev/null || /sbin/ldconfig -p")).find(library) == std::string::npos) continue;
+    if (output_of(std::string("ldconfig -p 2>/dev/null || /sbin/ldconfig -p")).find(library) == std::string::npos)
+      continue;
     for (const char* order : {"ours", "theirs"}) {
       std::string text;
       const int status = run_self("CpuCompilerChild.DISABLED_BesideAnotherLlvm",

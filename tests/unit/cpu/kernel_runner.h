@@ -48,10 +48,10 @@ inline Kernel operation_kernel(Op op, int arity, DType type, DType result) {
 
 /// Values of one call. Vectors are indexed as in the argument layout.
 struct CallArguments {
-  std::vector<void*> pointers;                       ///< by access
-  std::vector<std::int64_t> offsets;                 ///< by access, iotas
-  std::vector<std::int64_t> extents;                 ///< by axis
-  std::vector<std::vector<std::int64_t>> strides;    ///< by access and axis, in elements
+  std::vector<void*> pointers;                     ///< by access
+  std::vector<std::int64_t> offsets;               ///< by access, iotas
+  std::vector<std::int64_t> extents;               ///< by axis
+  std::vector<std::vector<std::int64_t>> strides;  ///< by access and axis, in elements
   std::vector<std::vector<unsigned char>> parameters;
 };
 

@@ -56,7 +56,8 @@ TEST(CpuValues, NarrowingRoundsToNearestEvenAndKeepsNan) {
   for (std::uint32_t bits = 0; bits < 0xffff0000u; bits += 30011) values.push_back(std::bit_cast<float>(bits));
   for (std::uint32_t k = 0; k < 65536; ++k) {  // exact values, ties, and one beside each tie
     for (const int offset : {-1, 0, 1}) {
-      const std::uint32_t half_tie = std::bit_cast<std::uint32_t>(detail::f16_bits_to_f32(static_cast<std::uint16_t>(k))) + 0x1000u;
+      const std::uint32_t half_tie =
+          std::bit_cast<std::uint32_t>(detail::f16_bits_to_f32(static_cast<std::uint16_t>(k))) + 0x1000u;
       values.push_back(std::bit_cast<float>(half_tie + static_cast<std::uint32_t>(offset)));
       values.push_back(std::bit_cast<float>((k << 16) + 0x8000u + static_cast<std::uint32_t>(offset)));
     }
@@ -194,14 +195,19 @@ TEST(CpuValues, FmaAndRoundingAreExactWithoutTheInstructions) {
       b[k] = std::bit_cast<float>(0x3f000000u + (static_cast<std::uint32_t>(random()) >> 9));
       c[k] = -a[k] * b[k];
     }
-    const auto y = run_flat<float, float>(CompiledKernel(operation_kernel(Op::fma, 3, DType::f32, DType::f32), arch), {a, b, c});
+    const auto y =
+        run_flat<float, float>(CompiledKernel(operation_kernel(Op::fma, 3, DType::f32, DType::f32), arch), {a, b, c});
     for (std::size_t k = 0; k < a.size(); ++k) ASSERT_EQ(y[k], std::fma(a[k], b[k], c[k])) << arch;
     const std::vector<double> x = {0.5, 1.5, -0.5, -2.5, -0.0, 1e300, 2.4999, -7.7, 0x1p52 + 1, 0x1p51 + 0.5};
-    const auto rint = run_flat<double, double>(CompiledKernel(operation_kernel(Op::round, 1, DType::f64, DType::f64), arch), {x});
-    const auto floors = run_flat<double, double>(CompiledKernel(operation_kernel(Op::floor, 1, DType::f64, DType::f64), arch), {x});
+    const auto rint =
+        run_flat<double, double>(CompiledKernel(operation_kernel(Op::round, 1, DType::f64, DType::f64), arch), {x});
+    const auto floors =
+        run_flat<double, double>(CompiledKernel(operation_kernel(Op::floor, 1, DType::f64, DType::f64), arch), {x});
     for (std::size_t k = 0; k < x.size(); ++k) {
-      ASSERT_EQ(std::bit_cast<std::uint64_t>(rint[k]), std::bit_cast<std::uint64_t>(std::nearbyint(x[k]))) << arch << x[k];
-      ASSERT_EQ(std::bit_cast<std::uint64_t>(floors[k]), std::bit_cast<std::uint64_t>(std::floor(x[k]))) << arch << x[k];
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(rint[k]), std::bit_cast<std::uint64_t>(std::nearbyint(x[k])))
+          << arch << x[k];
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(floors[k]), std::bit_cast<std::uint64_t>(std::floor(x[k])))
+          << arch << x[k];
     }
   }
 }

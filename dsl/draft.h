@@ -1,0 +1,49 @@
+// dsl/draft.h -- everything decided about a call before anything is compiled.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <kiln/detail/bridge.h>
+
+#include "codegen/ir/kernel.h"
+#include "codegen/schedule/schedule.h"
+#include "dsl/collapse.h"
+#include "dsl/kernels.h"
+#include "dsl/lower.h"
+#include "dsl/plan.h"
+#include "dsl/trace.h"
+
+namespace kiln::dsl {
+
+/// Where one access of a kernel finds its memory.
+struct Base {
+  std::uint32_t number = 0;  ///< as PointerPatch::base; input slot for iotas
+  bool constant = false;     ///< an iota that depends on the loop alone
+};
+
+/// One kernel of a draft, before compilation.
+struct DraftKernel {
+  codegen::Kernel kernel;
+  codegen::Schedule schedule;
+  codegen::Extents extents;
+  LaunchShape shape;
+  LoopNest nest;            ///< collapsed; one walk per access
+  std::vector<Base> bases;  ///< one per access
+  std::vector<Parameter> parameters;
+  std::int64_t bytes_moved = 0;
+};
+
+/// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.
+struct Draft {
+  runtime::DeviceId device;  ///< of the operands; an inspection may generate code for another
+  std::vector<TargetPlan> targets;
+  std::vector<std::uint64_t> temporaries;
+  std::vector<DraftKernel> kernels;
+  std::vector<std::string> notes;  ///< what was split or copied, and why
+  std::vector<std::uint32_t> non_negative;
+};
+
+}  // namespace kiln::dsl
