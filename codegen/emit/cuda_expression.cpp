@@ -95,6 +95,10 @@ std::string floating_operation(const Node& node, Operands x, Prelude& prelude) {
     const std::string name = fmt::format("{}_{}", node.op == Op::minimum ? "minimum" : "maximum", name_of(node.type));
     return fmt::format("{}({}, {})", prelude.use(name), x[0], x[1]);
   }
+  if (node.payload == library_form && node.op == Op::div)
+    return fmt::format("{}({}, {})", prelude.use("quotient_2ulp"), x[0], x[1]);
+  if (node.payload == library_form && node.op == Op::erf)
+    return fmt::format("{}({})", prelude.use("one_plus_erf"), x[0]);
   return from_table(node, x);
 }
 

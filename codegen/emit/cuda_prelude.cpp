@@ -26,7 +26,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 24> table = {{
+constexpr std::array<Snippet, 25> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -177,13 +177,19 @@ DEVICE float one_plus_erf(float x) {  // within 2.4e-7; erfc(|x|) = 2^(-|x| p(|x
   return x < 0.0f ? e : 2.0f - e;
 }
 )"},
-    {"quotient_2ulp", "", R"(
-DEVICE float quotient_2ulp(float a, float b) {
+    {"reciprocal_approximate", "", R"(
+DEVICE float reciprocal_approximate(float x) {  // 1 ulp
 #if __CUDA_ARCH__ >= 800
-  float y; asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+  float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
 #else
-  return a / b;
+  return __frcp_rn(x);
 #endif
+}
+)"},
+    {"quotient_2ulp", "reciprocal_approximate", R"(
+DEVICE float quotient_2ulp(float a, float b) {  // b in [1, 2]
+  const float r = reciprocal_approximate(b);
+  return __fmul_rn(a, fmaf(fmaf(-b, r, 1.0f), r, r));
 }
 )"},
     {"minimum_f32", "", R"(

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_expression.h"
-#include "codegen/emit/cuda_select.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/ir/op_info.h"
 #include "support/check.h"
@@ -182,13 +181,9 @@ void Writer::line_directive(NodeId id) {
   text_ += fmt::format("#line {} \"{}\"\n", where.line, where.file);
 }
 
-std::string Writer::value_text(NodeId id, const Selection& selection, const std::vector<std::string>& names) {
+std::string Writer::value_text(NodeId id, const std::vector<std::string>& names) {
   const Graph& graph = kernel_.body;
   std::vector<std::string> operands;
-  if (!selection.function.empty()) {
-    for (const NodeId operand : selection.operands) operands.push_back(names[operand]);
-    return fmt::format("{}({})", prelude_.use(selection.function), fmt::join(operands, ", "));
-  }
   std::vector<DType> types;
   for (const NodeId operand : graph[id].inputs()) {
     operands.push_back(names[operand]);
@@ -206,15 +201,9 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
     const NodeId id = graph.outputs[o];
     needed[rounds(first + o) ? graph[id].operands[0] : id] = 1;
   }
-  std::vector<Selection> selected(graph.size());
-  const bool narrow = has_narrow_results(graph);
   for (NodeId id = graph.size(); id-- > 0;) {
     if (!needed[id]) continue;
-    selected[id] = select(graph, id, narrow);
-    if (selected[id].function.empty()) {
-      for (const NodeId operand : graph[id].inputs()) needed[operand] = 1;
-    }
-    for (const NodeId operand : selected[id].operands) needed[operand] = 1;
+    for (const NodeId operand : graph[id].inputs()) needed[operand] = 1;
   }
   int next = 0;
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -237,7 +226,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
       default: {
         names[id] = fmt::format("v{}", next++);
         line_directive(id);
-        line("const {} {} = {};", value_type(node.type), names[id], value_text(id, selected[id], names));
+        line("const {} {} = {};", value_type(node.type), names[id], value_text(id, names));
         continue;
       }
     }

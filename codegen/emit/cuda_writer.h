@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda_prelude.h"
-#include "codegen/emit/cuda_select.h"
 #include "codegen/emit/emit.h"
 #include "codegen/schedule/transpose.h"
 
@@ -42,7 +41,7 @@ class Writer {
   /// Prints the statements of the body; `element(a)` is the place of the current element of access `a`, and iotas are
   /// given as i64 expressions.
   void body(const std::function<std::string(std::size_t)>& element);
-  std::string value_text(NodeId id, const Selection& selection, const std::vector<std::string>& names);
+  std::string value_text(NodeId id, const std::vector<std::string>& names);
   void line_directive(NodeId id);
 
   // cuda_rows.cpp: flat and row-wise forms.

@@ -229,6 +229,11 @@ IrValue BodyPrinter::print_float(const Node& node, std::span<const IrValue> v) {
     case Op::fma:
       return b_.features().fma ? b_.intrinsic("fma", {v[0], v[1], v[2]})
                                : libm_lanes(v[0].lane == Lane::f32 ? "fmaf" : "fma", v);
+    case Op::erf: {
+      if (node.payload != library_form) return call_math("erf", v);
+      const IrValue opposite = -v[0];  // 1 + erf(x) = erfc(-x), without cancellation
+      return call_math("erfc", {&opposite, 1});
+    }
     case Op::abs:
       return absolute(v[0]);
     case Op::copysign:

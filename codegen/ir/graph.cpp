@@ -135,11 +135,12 @@ NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where) {
   return primitive(NodeKind::view, nodes_[value].type, {value}, views_.size() - 1, where);
 }
 
-NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Location where) {
+NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Location where, std::uint64_t payload) {
   Node node;
   node.kind = NodeKind::operation;
   node.op = op;
   node.type = type;
+  node.payload = payload;
   KILN_INTERNAL_CHECK(operands.size() == detail::op_info(op).arity, "{} takes {} operands, got {}",
                       detail::op_info(op).name, detail::op_info(op).arity, operands.size());
   for (const NodeId operand : operands) node.operands[node.arity++] = operand;

@@ -38,6 +38,10 @@ enum class NodeKind : std::uint8_t {
   operation,  ///< the table operation `op`
 };
 
+/// `payload` of an operation node that legalize wrote inside a function of the library: passes.h says what it may
+/// compute. Operations that the user wrote have payload 0 and mean what the table says, whatever stands around them.
+inline constexpr std::uint64_t library_form = 1;
+
 /// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never
 /// values.
 struct Node {
@@ -97,7 +101,7 @@ class Graph {
   /// A cast that the user wrote. An f16/bf16 expression cast to its own type is rounded there (it computes in f32).
   NodeId user_cast(NodeId value, DType type, Location where = {});
   NodeId view(NodeId value, const ViewSpec& spec, Location where = {});
-  NodeId operation(Op op, DType type, std::span<const NodeId> operands, Location where = {});
+  NodeId operation(Op op, DType type, std::span<const NodeId> operands, Location where = {}, std::uint64_t payload = 0);
   /// A node of any other kind (index, bitcast, mulhi, random, real_part, ...).
   NodeId primitive(NodeKind kind, DType type, std::initializer_list<NodeId> operands, std::uint64_t payload = 0,
                    Location where = {});

@@ -83,7 +83,7 @@ std::string head_text(const Graph& graph, const Node& node) {
     case NodeKind::random:
       return node.payload ? "random normal" : "random uniform";
     case NodeKind::operation:
-      return detail::op_info(node.op).name;
+      return fmt::format("{}{}", detail::op_info(node.op).name, node.payload == library_form ? ".library" : "");
   }
   return "?";
 }

@@ -97,7 +97,10 @@ std::string problem_of(const Graph& graph, NodeId id, bool kernel_body) {
   if (!is_allowed(node.kind, kernel_body)) {
     return kernel_body ? "is not allowed in a kernel body" : "is allowed in a kernel body only";
   }
-  if (node.kind == NodeKind::operation) return operation_problem(graph, node);
+  if (node.kind == NodeKind::operation) {
+    if (node.payload > (kernel_body ? library_form : 0)) return "carries a form that only legalize may write";
+    return operation_problem(graph, node);
+  }
   if (node.op != Op{}) return "carries an operation";
   if (node.arity != arity_of(node.kind))
     return fmt::format("has {} operands, its kind takes {}", node.arity, arity_of(node.kind));

@@ -10,12 +10,12 @@ namespace kiln::codegen {
 
 static_assert(unsigned_of(DType::i8) == DType::u8 && unsigned_of(DType::i64) == DType::u64);
 
-NodeId Builder::append(Op op, std::span<const NodeId> operands) {
+NodeId Builder::append_node(Op op, std::uint64_t payload, std::span<const NodeId> operands) {
   std::array<DType, 3> types{};
   for (std::size_t i = 0; i < operands.size(); ++i) types[i] = type(operands[i]);
   const TypeRule rule = type_rule(op, {types.data(), operands.size()});
   KILN_INTERNAL_CHECK(rule.error.empty(), "{}", rule.error);
-  return graph_.operation(op, rule.result, operands, where_);
+  return graph_.operation(op, rule.result, operands, where_, payload);
 }
 
 NodeId Builder::is_true(NodeId x) { return type(x) == DType::b1 ? x : ne(x, like(x, 0.0)); }

@@ -19,9 +19,15 @@ class Builder {
   const Node& node(NodeId value) const { return graph_[value]; }
   void at(Location where) { where_ = where; }  ///< location of the nodes that follow
 
-  NodeId op(Op op, NodeId a) { return append(op, a); }
-  NodeId op(Op op, NodeId a, NodeId b) { return append(op, a, b); }
-  NodeId op(Op op, NodeId a, NodeId b, NodeId c) { return append(op, a, b, c); }
+  NodeId op(Op op, NodeId a) { return append(op, 0, a); }
+  NodeId op(Op op, NodeId a, NodeId b) { return append(op, 0, a, b); }
+  NodeId op(Op op, NodeId a, NodeId b, NodeId c) { return append(op, 0, a, b, c); }
+
+  /// The f32 operation in the form that passes.h keeps for functions of the library.
+  template <class... Ids>
+  NodeId library_op(Op op, Ids... ids) {
+    return append(op, library_form, ids...);
+  }
 
   NodeId add(NodeId a, NodeId b) { return op(Op::add, a, b); }
   NodeId sub(NodeId a, NodeId b) { return op(Op::sub, a, b); }
@@ -64,11 +70,11 @@ class Builder {
 
  private:
   template <class... Ids>
-  NodeId append(Op op, Ids... ids) {
+  NodeId append(Op op, std::uint64_t payload, Ids... ids) {
     const NodeId operands[] = {ids...};
-    return append(op, std::span<const NodeId>(operands));
+    return append_node(op, payload, operands);
   }
-  NodeId append(Op op, std::span<const NodeId> operands);
+  NodeId append_node(Op op, std::uint64_t payload, std::span<const NodeId> operands);
 
   Graph& graph_;
   Location where_;

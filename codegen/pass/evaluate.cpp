@@ -254,7 +254,9 @@ std::optional<std::uint64_t> evaluate(const Node& node, std::span<const Node> op
   if (node.kind == NodeKind::cast) return evaluate_cast(node.type, operands[0]);
   if (node.kind == NodeKind::bitcast) return operands[0].payload;
   if (node.kind == NodeKind::mulhi && node.type == DType::u32) return (operands[0].payload * operands[1].payload) >> 32;
-  if (node.kind != NodeKind::operation || node.op == Op::where) return std::nullopt;
+  if (node.kind != NodeKind::operation || node.op == Op::where || node.payload == library_form) {
+    return std::nullopt;
+  }
   switch (operands[0].type) {
     case DType::b1:
       return evaluate_boolean(node.op, operands);

@@ -26,8 +26,8 @@ class DefaultFloatEnvironment {
   std::fenv_t saved_;
 };
 
-/// The bits of `node` applied to literal operands, or nothing when the result is not exactly defined (exp, sin, ...) or
-/// the type computes elsewhere (f16, bf16, complex).
+/// The bits of `node` applied to literal operands, or nothing when the result is not exactly defined (exp, sin, a
+/// library form, ...) or the type computes elsewhere (f16, bf16, complex).
 std::optional<std::uint64_t> evaluate(const Node& node, std::span<const Node> operands);
 
 /// f64 to f16 or bf16, rounded once.

@@ -42,25 +42,29 @@ NodeId sign(Builder& b, NodeId x) {
 /// e^-|x|, in (0, 1]: what the logistic functions share, free of overflow.
 NodeId exp_minus_abs(Builder& b, NodeId x) { return b.op(Op::exp, b.neg(b.abs(x))); }
 
+/// x / y for y in [1, 2].
+NodeId quotient(Builder& b, NodeId x, NodeId y) {
+  return b.type(x) == DType::f32 ? b.library_op(Op::div, x, y) : b.div(x, y);
+}
+
 /// scale / (1 + exp(-x))
 NodeId logistic(Builder& b, NodeId x, NodeId scale) {
   const NodeId e = exp_minus_abs(b, x);
   const NodeId numerator = b.where(b.ge(x, b.like(x, 0.0)), scale, b.mul(scale, e));
-  return b.div(numerator, b.add(b.like(x, 1.0), e));
+  return quotient(b, numerator, b.add(b.like(x, 1.0), e));
 }
 
 NodeId sigmoid(Builder& b, NodeId x) {
   const NodeId e = exp_minus_abs(b, x), one = b.like(x, 1.0);
-  return b.div(b.where(b.ge(x, b.like(x, 0.0)), one, e), b.add(one, e));
+  return quotient(b, b.where(b.ge(x, b.like(x, 0.0)), one, e), b.add(one, e));
 }
 
-/// f64 uses erfc, which keeps the relative accuracy of the negative tail. f32 uses erf: half the cost, error within
-/// 1e-7 |x|.
+/// x/2 erfc(-x / sqrt 2), which keeps the accuracy of the negative tail.
 NodeId gelu(Builder& b, NodeId x) {
   const NodeId scaled = b.mul(x, b.like(x, sqrt_half));
   const NodeId half_x = b.mul(x, b.like(x, 0.5));
   if (b.type(x) == DType::f64) return b.mul(half_x, b.op(Op::erfc, b.neg(scaled)));
-  return b.mul(half_x, b.add(b.like(x, 1.0), b.op(Op::erf, scaled)));
+  return b.mul(half_x, b.library_op(Op::erf, scaled));
 }
 
 /// 0.5 x (1 + tanh u) = x / (1 + exp(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3)

@@ -40,9 +40,15 @@
 //   f16/bf16, a
 //                `complex`, load or parameter of c64/c128.
 //
-// Exactness. add sub mul div sqrt fma, comparisons and conversions round exactly as IEEE 754 in both languages (also
-// under `contract`, which may fuse a mul with the add or sub that it feeds; values that must not be fused are built so
-// that a mul feeds no add or sub). fast_math may approximate div, sqrt and the functions.
+// Library forms. In f32, legalize may give an operation inside a function of the library (sigmoid, silu, gelu,
+// gelu_tanh) payload `library_form`, whatever type is stored, so that a function's value never depends on its
+// surroundings. They are other nodes than the user's, are not folded and print as `div.library`:
+//     div a, b   the divisor is in [1, 2] or NaN; within 2 ulp of a / b.
+//     erf x      1 + erf(x) = erfc(-x) within 2.4e-7.
+//
+// Exactness. Library forms apart, add sub mul div sqrt fma, comparisons and conversions round exactly as IEEE 754 in
+// both languages (also under `contract`, which may fuse a mul with the add or sub that it feeds; values that must not
+// be fused are built so that a mul feeds no add or sub). fast_math may approximate div, sqrt and the functions.
 #pragma once
 
 #include <string_view>

@@ -187,6 +187,7 @@ NodeId simplify_complex_parts(Builder& b, const Node& node) {
 }
 
 NodeId simplify_operation(Builder& b, const Node& node) {
+  if (node.payload == library_form) return no_node;  // literals and arrays shall take the same arithmetic
   if (node.op == Op::where) return simplify_where(b, node);
   if (is_comparison(node.op)) return simplify_comparison(b, node);
   if (node.arity == 1) return simplify_unary(b, node);

@@ -1,5 +1,6 @@
 // tests/golden/builder.cpp -- how the tests write kernels down.
 #include "codegen/ir/op_info.h"
+#include "codegen/pass/passes.h"
 #include "tests/golden/kernels.h"
 
 namespace kiln::golden {
@@ -75,6 +76,12 @@ codegen::Kernel Builder::finish() {
   kernel.accesses.insert(kernel.accesses.end(), stores_.begin(), stores_.end());
   kernel.body = codegen::canonical(kernel.body);
   return std::move(kernel);
+}
+
+codegen::Kernel Builder::finish_legalised() {
+  codegen::Kernel result = finish();
+  result.body = codegen::run_pipeline(result.body, {});
+  return result;
 }
 
 codegen::DeviceTraits device() {

@@ -19,20 +19,32 @@ Case saxpy() {
 
 Case swiglu() {
   Builder b(1, narrow, "y = silu(gate) * up");
-  const NodeId g = b.cast(b.load(DType::bf16, "c"), DType::f32), u = b.cast(b.load(DType::bf16, "c"), DType::f32);
-  const NodeId e = b.op(Op::add, {b.number(DType::f32, 1), b.op(Op::exp, {b.op(Op::neg, {g})})});
-  b.store(b.cast(b.op(Op::mul, {b.op(Op::div, {g, e}), u}), DType::bf16), "c");
-  return {"swiglu_bf16", b.finish(), {{16384 * 8192}}};
+  const NodeId g = b.load(DType::bf16, "c"), u = b.load(DType::bf16, "c");
+  b.store(b.op(Op::mul, {b.op(Op::silu, {g}), u}), "c");
+  return {"swiglu_bf16", b.finish_legalised(), {{16384 * 8192}}};
+}
+
+/// The user's own division is correctly rounded, whatever is stored.
+Case swiglu_by_hand() {
+  Builder b(1, narrow, "y = gate / (1 + exp(-gate)) * up");
+  const NodeId g = b.load(DType::bf16, "c"), u = b.load(DType::bf16, "c");
+  const NodeId e = b.op(Op::add, {b.number(DType::bf16, 1), b.op(Op::exp, {b.op(Op::neg, {g})})});
+  b.store(b.op(Op::mul, {b.op(Op::div, {g, e}), u}), "c");
+  return {"swiglu_by_hand_bf16", b.finish_legalised(), {{16384 * 8192}}};
+}
+
+Case activations() {
+  Builder b(1, narrow, "sigmoid, silu, gelu and gelu_tanh of x");
+  const NodeId x = b.load(DType::f32, "c");
+  for (const Op op : {Op::sigmoid, Op::silu, Op::gelu, Op::gelu_tanh}) b.store(b.op(op, {x}), "c");
+  return {"activations_f32", b.finish_legalised(), {{1 << 20}}};
 }
 
 Case gelu_bias() {
   Builder b(2, narrow, "y = gelu(x + bias)");
-  const NodeId x = b.cast(b.load(DType::bf16, "sc"), DType::f32), c = b.cast(b.load(DType::bf16, "bc"), DType::f32);
-  const NodeId z = b.op(Op::add, {x, c});
-  const NodeId t = b.op(Op::erf, {b.op(Op::mul, {z, b.number(DType::f32, 0x1.6a09e6p-1)})});
-  const NodeId half = b.op(Op::mul, {b.number(DType::f32, 0.5), z});
-  b.store(b.cast(b.op(Op::mul, {half, b.op(Op::add, {b.number(DType::f32, 1), t})}), DType::bf16), "sc");
-  return {"gelu_bias_bf16", b.finish(), {{16384, 8192}}};
+  const NodeId x = b.load(DType::bf16, "sc"), c = b.load(DType::bf16, "bc");
+  b.store(b.op(Op::gelu, {b.op(Op::add, {x, c})}), "sc");
+  return {"gelu_bias_bf16", b.finish_legalised(), {{16384, 8192}}};
 }
 
 /// Every second element of a vector that starts at an odd address.
@@ -135,9 +147,10 @@ Case zero_dimensional() {
 }  // namespace
 
 std::vector<Case> cases() {
-  return {saxpy(),           swiglu(),      gelu_bias(),        strided(),         transpose_add(),
-          transpose_batch(), image(),       complex_product(),  big_index(),       mask(),
-          where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional()};
+  return {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
+          transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
+          where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
+          activations()};
 }
 
 }  // namespace kiln::golden

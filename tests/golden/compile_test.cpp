@@ -48,6 +48,8 @@ struct Accesses {
 TEST(Widths, VectorsReachThePtx) {
   const std::map<std::string, Accesses> expected = {{"saxpy_f32", {2, 1}},
                                                     {"swiglu_bf16", {2, 1}},
+                                                    {"swiglu_by_hand_bf16", {2, 1}},
+                                                    {"activations_f32", {1, 4}},
                                                     {"gelu_bias_bf16", {2, 1}},
                                                     {"transpose_add_f32", {8, 4}},
                                                     {"transpose_batch_f64", {2, 2}},

@@ -49,6 +49,20 @@ inline double __longlong_as_double(long long bits) { return std::bit_cast<double
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
 }
+/// What approximations are off by, in units in the last place (twice that for exp2f); tests set it.
+struct Errors {
+  int exponential = 0, reciprocal = 0;
+};
+inline Errors errors;
+inline float moved(float value, int ulps) {
+  return std::isfinite(value) && value != 0 ? std::bit_cast<float>(std::bit_cast<int>(value) + ulps) : value;
+}
+inline float expf(float x) { return moved(static_cast<float>(std::exp(static_cast<double>(x))), errors.exponential); }
+inline float exp2f(float x) {
+  return moved(static_cast<float>(std::exp2(static_cast<double>(x))), 2 * errors.exponential);
+}
+inline float __frcp_rn(float x) { return moved(1.0f / x, errors.reciprocal); }
+inline float __fmul_rn(float a, float b) { return a * b; }
 inline void __syncthreads() { block_barrier->arrive_and_wait(); }
 template <class T>
 void __stwb(T* to, T value) {

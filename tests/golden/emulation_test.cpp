@@ -21,6 +21,9 @@ namespace swiglu {
 namespace gelu {
 #include "tests/golden/gelu_bias_bf16.cu"
 }
+namespace activations {
+#include "tests/golden/activations_f32.cu"
+}
 namespace strided {
 #include "tests/golden/strided_f32.cu"
 }
@@ -163,11 +166,48 @@ TEST(Emulation, SwigluRoundsOnceToBfloat16) {
   const Case test = resized("swiglu_bf16", {4096});
   Buffer<bfloat16> gate(4096), up(4096), out(4096);
   number(gate, 0.0625, -6), number(up, 0.5, -50);
-  run(test, emulation::swiglu::kiln_flat_mul_div_add_exp, {{gate.data, up.data, out.data}, {{1}, {1}, {1}}});
+  run(test, emulation::swiglu::kiln_flat_mul_div_add_where, {{gate.data, up.data, out.data}, {{1}, {1}, {1}}});
   for (std::size_t i = 0; i < 4096; ++i) {
     const double g = gate[i], expected = g / (1 + std::exp(-g)) * up[i];
     ASSERT_NEAR(out[i], expected, std::abs(expected) * 0x1p-8) << i;
   }
+}
+
+/// The distance of `got` from `want` in units in the last place of the float nearest to `unit_of`.
+double ulps(float got, long double want, long double unit_of) {
+  const int exponent = std::max(std::ilogb(static_cast<float>(unit_of)), -126);
+  return static_cast<double>(std::fabs(got - want) / std::ldexp(1.0L, exponent - 23));
+}
+
+// Rule: the bounds of tests/device/unary_float_test.cpp hold with approximations that are off by 1 ulp (expf and
+// rcp.approx) or 2 ulp (ex2.approx) on either side of the rounded value.
+TEST(Emulation, ActivationsHoldTheirBoundsUnderApproximateFunctions) {
+  constexpr std::size_t count = 1 << 15;
+  const Case test = resized("activations_f32", {count});
+  Buffer<float> x(count), sigmoid(count), silu(count), gelu(count), by_tanh(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto step = static_cast<double>(i / 2);  // magnitudes from 2^-30 to 2^6.6
+    x[i] = static_cast<float>((i % 2 ? -1 : 1) * std::exp2(step * (36.6 / (count / 2)) - 30));
+  }
+  double worst[4] = {};
+  for (int setting = 0; setting < 9; ++setting) {
+    emulation::errors = {setting % 3 - 1, setting / 3 - 1};
+    run(test, emulation::activations::kiln_flat_div_add_where_mul,
+        {{x.data, sigmoid.data, silu.data, gelu.data, by_tanh.data}, {{1}, {1}, {1}, {1}, {1}}});
+    for (std::size_t i = 0; i < count; ++i) {
+      const long double v = x[i], s = 1 / (1 + std::exp(-v));
+      const long double u = std::sqrt(2 / 3.14159265358979323846L) * (v + 0.044715L * v * v * v);
+      worst[0] = std::max(worst[0], ulps(sigmoid[i], s, s));
+      if (s > 0x1p-120L) worst[1] = std::max(worst[1], ulps(silu[i], v * s, v * s));
+      worst[2] = std::max(worst[2], ulps(gelu[i], v / 2 * std::erfc(-v * std::sqrt(0.5L)), v / 2));
+      worst[3] = std::max(worst[3], ulps(by_tanh[i], v / 2 * (1 + std::tanh(u)), v / 2));
+    }
+  }
+  emulation::errors = {};
+  EXPECT_LE(worst[0], 4) << "sigmoid";
+  EXPECT_LE(worst[1], 5) << "silu";
+  EXPECT_LE(worst[2], 6) << "gelu";
+  EXPECT_LE(worst[3], 8) << "gelu_tanh";
 }
 
 TEST(Emulation, GeluOfBiasedRows) {
@@ -175,7 +215,7 @@ TEST(Emulation, GeluOfBiasedRows) {
   const std::size_t pitch = 4112;  // longer than a row, so that strides matter
   Buffer<bfloat16> x(5 * pitch), bias(4104), out(5 * pitch);
   number(x, 0.03125, -4), number(bias, 0.125, -2), number(out, 0, 77);
-  run(test, emulation::gelu::kiln_rows_mul_add_erf, {{x.data, bias.data, out.data}, {{4112, 1}, {0, 1}, {4112, 1}}});
+  run(test, emulation::gelu::kiln_rows_mul_erf_add, {{x.data, bias.data, out.data}, {{4112, 1}, {0, 1}, {4112, 1}}});
   for (std::size_t row = 0; row < 5; ++row)
     for (std::size_t i = 0; i < pitch; ++i) {
       const float value = out[row * pitch + i];

@@ -105,7 +105,7 @@ struct Arguments {
   i32 y0_s0;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 4) kiln_rows_mul_add_erf(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 4) kiln_rows_mul_erf_add(const __grid_constant__ Arguments a) {
   const u32 i = (blockIdx.x * blockDim.x + threadIdx.x) * 8u;
   const u32 row = (blockIdx.z * gridDim.y + blockIdx.y) * blockDim.y + threadIdx.y;
   if (i >= a.n1) return;
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_rows_mul_add_erf(const
     const float v0 = bf16_to_f32(x0[k]);
     const float v1 = bf16_to_f32(x1[k]);
     const float v2 = v0 + v1;
-    const float v3 = 0.5f * v2;
+    const float v3 = v2 * 0.5f;
     const float v4 = v2 * 0x1.6a09e6p-1f;
     const float v5 = one_plus_erf(v4);
     const float v6 = v3 * v5;

@@ -1,5 +1,5 @@
 // tests/golden/kernels.h -- representative kernels, built by hand so that only the emitter and the schedules are
-// tested.
+// tested; those with functions of the library have run through the passes.
 #pragma once
 
 #include <initializer_list>
@@ -31,6 +31,8 @@ class Builder {
   void store(codegen::NodeId value, std::string_view axes, int alignment = 16);
   /// Loads may be added after stores: the contract wants the stores last.
   codegen::Kernel finish();
+  /// The same with the body that the passes make of it.
+  codegen::Kernel finish_legalised();
 
   codegen::Kernel kernel;
 

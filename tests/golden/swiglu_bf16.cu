@@ -71,12 +71,17 @@ DEVICE void round_bf16(u16 (&to)[N], const float (&from)[N]) {
   if (N == 1) to[0] = f32_to_bf16(from[0]);
 }
 
-DEVICE float quotient_2ulp(float a, float b) {
+DEVICE float reciprocal_approximate(float x) {  // 1 ulp
 #if __CUDA_ARCH__ >= 800
-  float y; asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+  float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
 #else
-  return a / b;
+  return __frcp_rn(x);
 #endif
+}
+
+DEVICE float quotient_2ulp(float a, float b) {  // b in [1, 2]
+  const float r = reciprocal_approximate(b);
+  return __fmul_rn(a, fmaf(fmaf(-b, r, 1.0f), r, r));
 }
 
 struct Arguments {
@@ -86,7 +91,7 @@ struct Arguments {
   u32 n0;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_mul_div_add_exp(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_mul_div_add_where(const __grid_constant__ Arguments a) {
   const u32 i = (blockIdx.x * 256u + threadIdx.x) * 8u;
   if (i >= a.n0) return;
   u16 x0[8];
@@ -98,13 +103,17 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_mul_div_add_exp(c
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
     const float v0 = bf16_to_f32(x0[k]);
-    const float v1 = -v0;
-    const float v2 = expf(v1);
-    const float v3 = 1.0f + v2;
-    const float v4 = quotient_2ulp(v0, v3);
-    const float v5 = bf16_to_f32(x1[k]);
-    const float v6 = v4 * v5;
-    y0_f32[k] = v6;
+    const bool v1 = v0 >= 0.0f;
+    const float v2 = fabsf(v0);
+    const float v3 = -v2;
+    const float v4 = expf(v3);
+    const float v5 = v0 * v4;
+    const float v6 = v1 ? v0 : v5;
+    const float v7 = 1.0f + v4;
+    const float v8 = quotient_2ulp(v6, v7);
+    const float v9 = bf16_to_f32(x1[k]);
+    const float v10 = v8 * v9;
+    y0_f32[k] = v10;
   }
   round_bf16(y0, y0_f32);
   write<8>(a.y0 + i, y0);

@@ -3,13 +3,14 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "codegen/emit/cuda_prelude.h"
-#include "codegen/emit/cuda_select.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/emit/emit.h"
+#include "codegen/pass/passes.h"
 
 namespace kiln::codegen {
 namespace {
@@ -77,20 +78,6 @@ Graph activation(DType type) {
   return graph;
 }
 
-NodeId find(const Graph& graph, Op op) {
-  for (NodeId id = graph.size(); id-- > 0;)
-    if (graph[id].kind == NodeKind::operation && graph[id].op == op) return id;
-  return no_node;
-}
-
-TEST(CudaSelect, QuotientIsApproximateOnlyUnderNarrowResults) {
-  const Graph narrow = activation(DType::bf16), wide = activation(DType::f32);
-  EXPECT_TRUE(cuda::has_narrow_results(narrow));
-  EXPECT_FALSE(cuda::has_narrow_results(wide));
-  EXPECT_EQ(cuda::select(narrow, find(narrow, Op::div), true).function, "quotient_2ulp");
-  EXPECT_TRUE(cuda::select(wide, find(wide, Op::div), false).function.empty());
-}
-
 Kernel flat_kernel(Graph body) {
   Kernel kernel;
   kernel.rank = 1;
@@ -102,6 +89,42 @@ Kernel flat_kernel(Graph body) {
   kernel.accesses = {load, store};
   kernel.body = std::move(body);
   return kernel;
+}
+
+/// The statements that compute, without those that store.
+std::string computed(const Kernel& kernel) {
+  const std::string text = emit_cuda(kernel, choose_schedule(kernel, Extents{{1024}}, DeviceTraits{}), {}).text;
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("    const float v")) result += line + '\n';
+  return result;
+}
+
+TEST(CudaText, WhatTheUserWroteIsExactWhateverIsStored) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+    const std::string text = computed(flat_kernel(run_pipeline(activation(type), {})));
+    EXPECT_NE(text.find("= erff("), std::string::npos) << text;
+    EXPECT_NE(text.find(" / "), std::string::npos) << text;
+    EXPECT_EQ(text.find("one_plus_erf"), std::string::npos) << text;
+    EXPECT_EQ(text.find("quotient_2ulp"), std::string::npos) << text;
+  }
+}
+
+TEST(CudaText, LibraryFunctionsComputeAlikeWhateverIsStored) {
+  for (const Op op : {Op::sigmoid, Op::silu, Op::gelu, Op::gelu_tanh}) {
+    std::vector<std::string> texts;
+    for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+      Graph graph;
+      const NodeId x[] = {graph.load(0, DType::f32)};
+      graph.outputs = {graph.cast(graph.operation(op, DType::f32, x), type)};
+      texts.push_back(computed(flat_kernel(run_pipeline(graph, {}))));
+    }
+    EXPECT_NE(texts[0].find(op == Op::gelu ? "one_plus_erf(" : "quotient_2ulp("), std::string::npos) << texts[0];
+    EXPECT_EQ(texts[0].find(" / "), std::string::npos) << texts[0];
+    EXPECT_EQ(texts[1], texts[0]);
+    EXPECT_EQ(texts[2], texts[0]);
+  }
 }
 
 TEST(CudaText, LineDirectivesOnlyOnRequest) {

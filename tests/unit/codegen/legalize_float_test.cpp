@@ -129,6 +129,69 @@ TEST(LegalizeFloat, ActivationsAreStableInBothTails) {
   check_activations<double>();
 }
 
+/// x / (1 + exp(-|x|)) as legalize writes it for itself (`library`) and as a user may write it.
+NodeId quotient(Graph& graph, NodeId x, bool library) {
+  Builder b(graph);
+  const NodeId divisor = b.add(b.like(x, 1.0), b.op(Op::exp, b.neg(b.abs(x))));
+  return library ? b.library_op(Op::div, x, divisor) : b.div(x, divisor);
+}
+
+TEST(LibraryForms, AreOtherNodesThanTheUsers) {
+  Graph graph;
+  const NodeId x = graph.load(0, DType::f32);
+  graph.outputs = {quotient(graph, x, false), quotient(graph, x, true), quotient(graph, x, true)};
+  EXPECT_NE(graph.outputs[0], graph.outputs[1]);
+  EXPECT_EQ(graph.outputs[1], graph.outputs[2]);
+  const std::string text = to_text(run_pipeline(graph, {}));
+  EXPECT_NE(text.find("f32 div %"), std::string::npos) << text;
+  EXPECT_NE(text.find("f32 div.library %"), std::string::npos) << text;
+}
+
+TEST(LibraryForms, AppearOnlyInFloatFunctionsOfTheLibrary) {
+  for (const Op op : {Op::sigmoid, Op::silu, Op::gelu, Op::gelu_tanh}) {
+    for (const DType type : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+      const bool marked = to_text(Compiled(op, {type}).body()).find(".library") != std::string::npos;
+      EXPECT_EQ(marked, type != DType::f64) << detail::op_info(op).name << " of " << name_of(type);
+    }
+  }
+  for (const Op op : {Op::div, Op::true_divide, Op::floor_divide, Op::erf, Op::erfc, Op::tanh, Op::softplus}) {
+    const std::vector<DType> operands(static_cast<std::size_t>(detail::op_info(op).arity), DType::f32);
+    const std::string text = to_text(Compiled(op, operands).body());
+    EXPECT_EQ(text.find(".library"), std::string::npos) << text;
+  }
+}
+
+// Rule: a literal takes the same arithmetic as an array, so a form whose bits devices choose is never folded.
+TEST(LibraryForms, AreNeitherFoldedNorSimplified) {
+  Graph graph;
+  Builder b(graph);
+  const NodeId one = b.constant(DType::f32, 1), x = graph.load(0, DType::f32);
+  graph.outputs = {b.library_op(Op::div, b.constant(DType::f32, 3), one), b.library_op(Op::div, x, one), b.div(x, one)};
+  EXPECT_EQ(to_text(run_pipeline(graph, {})),
+            "%0 = f32 literal 0x40400000 (3)\n%1 = f32 literal 0x3f800000 (1)\n%2 = f32 div.library %0, %1\n"
+            "%3 = f32 load 0\n%4 = f32 div.library %3, %1\nreturn %2, %4, %3\n");
+}
+
+TEST(LibraryForms, OutsideTheGrammarAreRejected) {
+  const auto body = [](DType type, Op op) {
+    Graph graph;
+    Builder b(graph);
+    const NodeId x = graph.load(0, type);
+    graph.outputs = {op == Op::div ? b.library_op(op, x, x) : b.library_op(op, x)};
+    return graph;
+  };
+  EXPECT_NO_THROW(verify_legal(body(DType::f32, Op::div)));
+  EXPECT_NO_THROW(verify_legal(body(DType::f32, Op::erf)));
+  EXPECT_THROW(verify_legal(body(DType::f64, Op::div)), InternalError);
+  EXPECT_THROW(verify_legal(body(DType::i32, Op::div)), InternalError);
+  EXPECT_THROW(verify_legal(body(DType::f32, Op::exp)), InternalError);
+  Graph traced;
+  Builder b(traced);
+  const NodeId x = traced.input(0, DType::f32);
+  traced.outputs = {b.library_op(Op::div, x, x)};
+  EXPECT_THROW(verify(traced, false), InternalError);
+}
+
 Compiled power_by(double exponent) {
   return Compiled({DType::f64}, [=](Graph& g, const std::vector<NodeId>& in) {
     return record(g, Op::pow, {in[0], g.literal_value(DType::f64, exponent)});

@@ -50,6 +50,25 @@ TEST(EmitLlvm, ProductsFuseOnlyUnderContractAndFma) {
   EXPECT_FALSE(contains(text_of(kernel, "x86-64 avx2"), "llvm.fma"));
 }
 
+/// One f32 operation on one array.
+Kernel unary(Op op, std::uint64_t form) {
+  Kernel kernel = multiply_add(DType::f32);
+  kernel.accesses.erase(kernel.accesses.begin() + 1, kernel.accesses.begin() + 3);
+  kernel.body = Graph();
+  const NodeId x[] = {kernel.body.load(0, DType::f32)};
+  kernel.body.outputs = {kernel.body.operation(op, DType::f32, x, {}, form)};
+  return kernel;
+}
+
+TEST(EmitLlvm, OnePlusErfIsErfcOfTheOpposite) {
+  const std::string library = text_of(unary(Op::erf, library_form), "x86-64 avx2,fma");
+  EXPECT_EQ(library.find("@math.erf.f32"), std::string::npos) << library;
+  EXPECT_NE(library.find("@math.erfc.f32"), std::string::npos) << library;
+  EXPECT_NE(library.find("fneg"), std::string::npos) << library;
+  const std::string plain = text_of(unary(Op::erf, 0), "x86-64 avx2,fma");
+  EXPECT_EQ(plain.find("@math.erfc.f32"), std::string::npos) << plain;
+}
+
 TEST(EmitLlvm, TailsAreMaskedAndAlignmentIsTheElements) {
   const std::string text = text_of(multiply_add(DType::f32), "x86-64 avx2,fma");
   EXPECT_TRUE(contains(text, "@llvm.masked.load.v8f32.p0"));

@@ -137,6 +137,16 @@ TEST(CpuMath, UnaryF64) {
   for (const Function& function : functions) check_unary<double>(function, function.f64_bound);
 }
 
+// Rule: the library's form of erf is 1 + erf(x), with the relative accuracy of erfc at negative x.
+TEST(CpuMath, LibraryFormOfErfKeepsTheTail) {
+  codegen::Kernel kernel = operation_kernel(Op::erf, 1, DType::f32, DType::f32);
+  const codegen::NodeId operand[] = {kernel.body.load(0, DType::f32)};
+  kernel.body.outputs = {kernel.body.operation(Op::erf, DType::f32, operand, {}, codegen::library_form)};
+  const std::vector<float> x = samples<float>(20000, 5);
+  const std::vector<float> y = run_flat<float, float>(CompiledKernel(kernel), {x});
+  for (std::size_t k = 0; k < x.size(); ++k) EXPECT_LE(ulps(y[k], std::erfc(-static_cast<Wide>(x[k]))), 1) << x[k];
+}
+
 struct BinaryFunction {
   Op op;
   const char* name;
