@@ -50,6 +50,7 @@ TEST(Widths, VectorsReachThePtx) {
                                                     {"swiglu_bf16", {2, 1}},
                                                     {"swiglu_by_hand_bf16", {2, 1}},
                                                     {"activations_f32", {1, 4}},
+                                                    {"dense_image_u8", {1, 1}},
                                                     {"gelu_bias_bf16", {2, 1}},
                                                     {"transpose_add_f32", {8, 4}},
                                                     {"transpose_batch_f64", {2, 2}},
