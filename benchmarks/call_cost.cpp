@@ -72,7 +72,7 @@ void raw_launch(benchmark::State& state) {
 }
 
 #define KILN_BENCHMARK(f) \
-  BENCHMARK(f)->UseManualTime()->Unit(benchmark::kNanosecond)->Repetitions(5)->ReportAggregatesOnly()
+  BENCHMARK(f)->UseManualTime()->Unit(benchmark::kNanosecond)->Iterations(100)->Repetitions(5)->ReportAggregatesOnly()
 KILN_BENCHMARK(raw_launch);
 KILN_BENCHMARK(jit_function);
 KILN_BENCHMARK(inline_expression);

@@ -29,6 +29,18 @@ bool is_placed(Instruction::Kind kind) {
          kind == Instruction::normal;
 }
 
+/// Where instruction `i` was written; operations that do not know it take the place of their surroundings.
+detail::Where place_of(const Instruction* code, const Slot* slots, std::size_t size, std::size_t i) {
+  const auto known = [&](std::size_t k) { return is_placed(code[k].kind) && where_of(slots[k]).file; };
+  for (std::size_t k = i; k < size; ++k) {
+    if (known(k)) return where_of(slots[k]);
+  }
+  for (std::size_t k = i; k-- > 0;) {
+    if (known(k)) return where_of(slots[k]);
+  }
+  return {};
+}
+
 bool has_fragments(const detail::Parts* parts, unsigned count) {
   for (unsigned p = 0; p < count; ++p) {
     for (unsigned i = 0; i < parts[p].size; ++i) {
@@ -52,7 +64,7 @@ Gathered::Gathered(const detail::Parts* parts, unsigned count) : parts_(parts), 
     const Program program{parts[p].code, parts[p].slots, parts[p].size, base};
     walk(program);
     if (!where_.file && program.size && is_placed(program.code[program.size - 1].kind))
-      where_ = where_of(program.slots[program.size - 1]);
+      where_ = place_of(program.code, program.slots, program.size, program.size - 1);
   }
   for (const detail::Fragment* fragment : fragments_) {
     tags_.push(fragment->program);
@@ -114,6 +126,7 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
     const Instruction& step = program.code[i];
     const Slot& slot = program.slots[i];
     const std::size_t first = stack.size() - step.arity;
+    const detail::Where where = is_placed(step.kind) ? place_of(program.code, program.slots, program.size, i) : where_;
     NodeId node = 0;
     switch (step.kind) {
       case Instruction::input:
@@ -126,21 +139,21 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
         node = detail::record_parameter(recorder, next.scalar++, step.type);
         break;
       case Instruction::literal:
-        node = detail::record_number(recorder, scalar_of(slot, step.source), step.type, where_);
+        node = detail::record_number(recorder, scalar_of(slot, step.source), step.type, where);
         break;
       case Instruction::fragment:
         node = nodes[number_of(fragment_of(slot))];
         break;
       case Instruction::operation:
-        node = detail::record_operation(recorder, step.op, step.type, &stack[first], step.arity, where_of(slot));
+        node = detail::record_operation(recorder, step.op, step.type, &stack[first], step.arity, where);
         break;
       case Instruction::cast:
-        node = detail::record_cast(recorder, stack[first], step.type, where_of(slot));
+        node = detail::record_cast(recorder, stack[first], step.type, where);
         break;
       case Instruction::uniform:
       case Instruction::normal:
         node = detail::record_random(recorder, stack[first], stack[first + 1], step.kind == Instruction::normal,
-                                     step.type, where_of(slot));
+                                     step.type, where);
         break;
       default:
         KILN_INTERNAL_CHECK(false, "instruction {} inside an expression", static_cast<int>(step.kind));

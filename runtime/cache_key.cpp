@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cache_settings.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cuda_interface.h"
-#include "runtime/disk_cache.h"
 #include "runtime/include_closure.h"
 #include "support/files.h"
 

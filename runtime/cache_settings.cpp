@@ -1,11 +1,13 @@
 // runtime/cache_settings.cpp -- where the disk cache is, and how large it may grow.
+#include "runtime/cache_settings.h"
+
 #include <sys/stat.h>
 
 #include <charconv>
 #include <optional>
 
-#include "runtime/disk_cache.h"
 #include "support/env.h"
+#include "support/files.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -74,6 +76,15 @@ CacheSettings cache_settings() {
   }
   if (settings.mode != CacheMode::off) choose_directory(settings);
   return settings;
+}
+
+std::string compiler_note_path(const CacheSettings& settings) { return settings.directory + "/nvrtc"; }
+
+std::string remembered_compiler(const CacheSettings& settings) {
+  std::string identity;
+  if (settings.directory.empty() || files::read_private(compiler_note_path(settings), {.limit = 4096}, identity) != 0)
+    return "none";
+  return identity;
 }
 
 }  // namespace kiln::runtime

@@ -26,8 +26,6 @@ bool is_refusal(int error) {
   return error == EPERM || error == ELOOP || error == EACCES || error == EISDIR || error == EFBIG || error == ENXIO;
 }
 
-std::string compiler_note(const CacheSettings& settings) { return settings.directory + "/nvrtc"; }
-
 struct StoredFile {
   std::string path;
   std::uint64_t size;
@@ -135,14 +133,8 @@ bool DiskCache::publish(const CacheKey& key, const Binary& binary) {
 
 void DiskCache::remember_compiler(const std::string& identity) {
   if (!writable_ || compiler_noted_.exchange(true) || remembered_compiler(settings_) == identity) return;
-  files::publish(compiler_note(settings_), identity);  // without it, only machines that lost their NVRTC miss something
-}
-
-std::string remembered_compiler(const CacheSettings& settings) {
-  std::string identity;
-  if (settings.directory.empty() || files::read_private(compiler_note(settings), {.limit = 4096}, identity) != 0)
-    return "none";
-  return identity;
+  files::publish(compiler_note_path(settings_),
+                 identity);  // without it, only machines that lost their NVRTC miss something
 }
 
 void DiskCache::account(std::uint64_t bytes) {

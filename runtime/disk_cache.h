@@ -7,25 +7,10 @@
 #include <string>
 
 #include "runtime/cache_key.h"
+#include "runtime/cache_settings.h"
 #include "runtime/runtime.h"
 
 namespace kiln::runtime {
-
-enum class CacheMode : std::uint8_t { on, read_only, off };
-
-struct CacheSettings {
-  CacheMode mode = CacheMode::on;
-  std::string directory;  ///< empty: there is no place for a cache
-  std::string problem;    ///< why there is no place; warned about once
-  std::uint64_t limit = std::uint64_t{1} << 30;
-  friend bool operator==(const CacheSettings&, const CacheSettings&) = default;
-};
-/// KILN_CACHE, KILN_CACHE_DIR, KILN_CACHE_LIMIT, XDG_CACHE_HOME, HOME. A value that cannot be understood is warned
-/// about once and its default taken.
-CacheSettings cache_settings();
-
-/// What remember_compiler() last noted in that directory; "none" if nothing.
-std::string remembered_compiler(const CacheSettings& settings);
 
 class DiskCache {
  public:

@@ -10,9 +10,9 @@
 
 namespace kiln::files {
 
-/// Reads a regular file that this user or root owns and nobody else may write. Symbolic links, other kinds of file, foreign
-/// files (EPERM) and files above `limit` bytes (EFBIG) are refused. `stamp` sets the modification time to now, best
-/// effort.
+/// Reads a regular file that this user or root owns and nobody else may write. Symbolic links, other kinds of file,
+/// foreign files (EPERM) and files above `limit` bytes (EFBIG) are refused. `stamp` sets the modification time to now,
+/// best effort.
 struct ReadOptions {
   std::uint64_t limit = std::uint64_t{1} << 31;
   bool stamp = false;

@@ -215,11 +215,14 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   /// Computes into this array; another shape reallocates it. A number fills it.
   template <detail::assignable X>
   Array& operator=(X&& x) {
-    const auto& value = detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>);
-    if constexpr (detail::role_of<X> == detail::Role::array) {
-      detail::assign<true, Base::dtype>(this->handle_, value);
+    if constexpr (requires { x.code_size; }) {  // spelled out: most assignments, and each instantiation costs time
+      using E = std::remove_cvref_t<X>;
+      detail::require_convertible<E::dtype, Base::dtype>();
+      evaluate(detail::site_of<true, Base::dtype, typename E::Structure>, this->handle_, x.slots);
+    } else if constexpr (detail::role_of<X> == detail::Role::array) {
+      detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(x, false));
     } else {
-      fill(value);
+      fill(detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, false));
     }
     return *this;
   }

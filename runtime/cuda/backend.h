@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -9,6 +10,19 @@
 
 #include "runtime/cuda/driver_api.h"
 #include "runtime/runtime.h"
+
+namespace kiln::runtime {
+
+struct LoadedKernel {
+  CUfunction function = nullptr;  ///< a CUkernel: the driver finds the function of the stream's or the current context
+  std::uint32_t argument_bytes = 0;
+  std::uint32_t shared_bytes = 0;                   ///< static
+  mutable std::uint32_t allowed_shared = 48 << 10;  ///< dynamic, raised on demand under the backend's mutex
+  int max_threads = 0;
+  std::string name;
+};
+
+}  // namespace kiln::runtime
 
 namespace kiln::runtime::cuda {
 
@@ -50,7 +64,7 @@ class CudaBackend final : public Backend {
   void make_room(CUstream stream);
   [[noreturn]] void fail_allocation(CUresult result, std::size_t bytes);
   CUlibrary load_image(const Binary& binary, const KernelSource& source, CUresult& result);
-  LoadedKernel* load_new(const Binary& binary, const KernelSource& source);
+  std::unique_ptr<LoadedKernel> load_new(const Binary& binary, const KernelSource& source);
   [[noreturn]] void fail_load(CUresult result, const Binary& binary, const KernelSource& source);
   [[noreturn]] void fail_launch(CUresult result, const LoadedKernel& kernel, const LaunchShape& shape);
   void allow_shared(const LoadedKernel& kernel, std::uint32_t bytes);
@@ -68,7 +82,7 @@ class CudaBackend final : public Backend {
   std::vector<CUdevice> peers_;
   std::once_flag pool_once_;
   std::mutex kernels_mutex_;
-  std::map<std::string, LoadedKernel*> kernels_;  // by digest of the image; owned, never freed
+  std::map<std::string, std::unique_ptr<LoadedKernel>> kernels_;  // by digest of the image
 };
 
 /// Makes a context of the device current for the calls made while it lives. The caller's context is kept if it belongs
@@ -123,16 +137,3 @@ inline bool is_teardown(CUresult result) {
 bool is_sticky(CUresult result);
 
 }  // namespace kiln::runtime::cuda
-
-namespace kiln::runtime {
-
-struct LoadedKernel {
-  CUfunction function = nullptr;  ///< a CUkernel: the driver finds the function of the stream's or the current context
-  std::uint32_t argument_bytes = 0;
-  std::uint32_t shared_bytes = 0;                   ///< static
-  mutable std::uint32_t allowed_shared = 48 << 10;  ///< dynamic, raised on demand under the backend's mutex
-  int max_threads = 0;
-  std::string name;
-};
-
-}  // namespace kiln::runtime

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Opened {
   bool tried = false;
   std::string reason;
   std::string path_for_tests;
+  std::vector<std::unique_ptr<Driver>> tables;  // one, but for tests that open several drivers
   const Driver* driver = nullptr;
 };
 
@@ -58,7 +60,7 @@ std::string fill_table(void* handle, Driver& table) {
 const Driver* open_once(Opened& state) {
   void* const handle = open_library(state.path_for_tests, state.reason);
   if (!handle) return nullptr;
-  auto* const table = new Driver;
+  Driver* const table = state.tables.emplace_back(std::make_unique<Driver>()).get();
   const std::string missing = fill_table(handle, *table);
   if (table->driver_version) table->driver_version(&table->version);
   if (!missing.empty() || table->version < oldest_version) {

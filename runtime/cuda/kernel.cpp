@@ -57,7 +57,7 @@ void CudaBackend::fail_load(CUresult result, const Binary& binary, const KernelS
       error_text(result), version_text(driver().version), compiler_description());
 }
 
-LoadedKernel* CudaBackend::load_new(const Binary& binary, const KernelSource& source) {
+std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const KernelSource& source) {
   const RelaxedCapture relaxed;
   CUresult result = CUDA_SUCCESS;
   CUlibrary library = load_image(binary, source, result);
@@ -91,7 +91,7 @@ LoadedKernel* CudaBackend::load_new(const Binary& binary, const KernelSource& so
   kernel->shared_bytes = static_cast<std::uint32_t>(loaded->shared_bytes);
   kernel->max_threads = source.max_threads;
   kernel->name = source.entry;
-  return kernel.release();
+  return kernel;
 }
 
 const LoadedKernel* CudaBackend::load(const Binary& binary, const KernelSource& source) {
@@ -99,14 +99,14 @@ const LoadedKernel* CudaBackend::load(const Binary& binary, const KernelSource& 
   key += binary.entry;
   const std::lock_guard lock(kernels_mutex_);  // one load per kernel; loads are short beside compiles
   const auto [slot, inserted] = kernels_.try_emplace(std::move(key), nullptr);
-  if (!inserted) return slot->second;
+  if (!inserted) return slot->second.get();
   try {
     slot->second = load_new(binary, source);
   } catch (...) {
     kernels_.erase(slot);
     throw;
   }
-  return slot->second;
+  return slot->second.get();
 }
 
 void CudaBackend::allow_shared(const LoadedKernel& kernel, std::uint32_t bytes) {

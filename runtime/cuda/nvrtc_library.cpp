@@ -24,6 +24,7 @@ struct State {
   bool hidden = false;  // by a test
   NvrtcSearch search;
   std::string identity;
+  std::vector<std::unique_ptr<Nvrtc>> retired;
   std::unique_ptr<Nvrtc> library;  // never closed: compiles may run while the process exits
 };
 
@@ -134,7 +135,7 @@ void search_nvrtc_again_for_tests() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   s.searched = false;
-  s.library.release();  // references to it may be held
+  if (s.library) s.retired.push_back(std::move(s.library));  // references to it may be held
 }
 
 }  // namespace kiln::runtime::cuda

@@ -2,7 +2,7 @@
 """tests/deploy/check_readme.py SETTINGS_TABLE [--update] -- the README says what is.
 
 Its table of environment variables is what the library's own table prints, every C++ block is part of an example that is
-built and run (lines compared without indentation), and every file that it links to exists.
+built and run (lines compared up to white space), and every file that it links to exists.
 """
 import pathlib
 import re
@@ -14,7 +14,7 @@ SETTINGS = re.compile(r"(<!-- settings:[^\n]*-->\n\| variable [^\n]*\n\|-[^\n]*\
 
 
 def lines_of(text):
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
 def appears(block, program):

@@ -37,8 +37,19 @@ FakeDriver& state() {
 
 CUctx_st primary_contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
 thread_local std::vector<CUcontext> context_stack;
-std::unordered_map<CUdeviceptr, std::size_t> allocations;
 int next_id = 0;
+
+// The driver's own records, alive after every static destructor: what a program did not free is the driver's, and no
+// leak.
+std::unordered_map<CUdeviceptr, std::size_t>& allocations = *new std::unordered_map<CUdeviceptr, std::size_t>;
+std::vector<void*>& handles = *new std::vector<void*>;
+
+template <class Handle>
+Handle* keep(Handle* handle) {
+  const std::lock_guard lock(state().mutex);
+  handles.push_back(handle);
+  return handle;
+}
 
 CUresult step(const char* function, const std::string& details = "") {
   FakeDriver& s = state();
@@ -242,7 +253,7 @@ CUresult cuPointerGetAttribute(void*, CUpointer_attribute, CUdeviceptr) { return
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*,
                            void**, unsigned) {
   STEP("cuLibraryLoadData");
-  *library = new CUlib_st{static_cast<const char*>(image)};
+  *library = keep(new CUlib_st{static_cast<const char*>(image)});
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryUnload(CUlibrary library) {
@@ -251,7 +262,7 @@ CUresult cuLibraryUnload(CUlibrary library) {
 }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary, const char* name) {
   STEP("cuLibraryGetKernel", name);
-  *kernel = new CUkern_st{name};
+  *kernel = keep(new CUkern_st{name});
   return CUDA_SUCCESS;
 }
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
@@ -279,7 +290,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned gx, unsigned gy, unsigned gz, unsig
 
 // ------------------------------------------------------------------ streams and events
 CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
-  *stream = new CUstream_st{++next_id};
+  *stream = keep(new CUstream_st{++next_id});
   return step("cuStreamCreate", "flags=" + std::to_string(flags));
 }
 CUresult cuStreamDestroy(CUstream stream) {
@@ -301,7 +312,7 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   return step("cuThreadExchangeStreamCaptureMode", std::to_string(current));
 }
 CUresult cuEventCreate(CUevent* event, unsigned) {
-  *event = new CUevent_st{++next_id};
+  *event = keep(new CUevent_st{++next_id});
   return step("cuEventCreate", event_text(*event));
 }
 CUresult cuEventDestroy(CUevent event) {

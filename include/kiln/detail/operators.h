@@ -8,7 +8,8 @@
 
 #include <kiln/detail/element.h>
 
-namespace kiln::detail {
+namespace kiln {
+namespace detail {
 
 /// Compose or record one operation (expr.h). The flags tell which operands are temporaries.
 template <Op O, class A>
@@ -24,10 +25,6 @@ concept left_number = role_of<L> == Role::number || role_of<L> == Role::baked ||
   template <class R>                                                                                    \
   friend auto operator symbol(Located<Self> l, R&& r) {                                                 \
     return binary<Op::op, Self, std::remove_cvref_t<R>>(l.where, l.value, l.movable, r, is_movable<R>); \
-  }                                                                                                     \
-  template <left_number L>                                                                              \
-  friend auto operator symbol(const L& l, Located<Self> r) {                                            \
-    return binary<Op::op>(r.where, l, false, r.value, r.movable);                                       \
   }
 #define KILN_EQUALITY(symbol, op)                          \
   template <class R>                                       \
@@ -102,4 +99,32 @@ struct CompoundAssignment {
 #undef KILN_EQUALITY
 #undef KILN_UNARY
 
-}  // namespace kiln::detail
+}  // namespace detail
+
+// A number on the left: once for all operand types, since every friend costs each expression's compile time. The place
+// is that of the operation around it.
+#define KILN_LEFT_NUMBER(symbol, op)                                                                               \
+  template <detail::left_number L, class R>                                                                        \
+    requires(detail::any_operand<R>)                                                                               \
+  auto operator symbol(const L& l, R&& r) {                                                                        \
+    return detail::binary<Op::op, L, std::remove_cvref_t<R>>(detail::Where{}, l, false, r, detail::is_movable<R>); \
+  }
+KILN_LEFT_NUMBER(+, add)
+KILN_LEFT_NUMBER(-, sub)
+KILN_LEFT_NUMBER(*, mul)
+KILN_LEFT_NUMBER(/, div)
+KILN_LEFT_NUMBER(%, mod)
+KILN_LEFT_NUMBER(<, lt)
+KILN_LEFT_NUMBER(<=, le)
+KILN_LEFT_NUMBER(>, gt)
+KILN_LEFT_NUMBER(>=, ge)
+KILN_LEFT_NUMBER(&&, logical_and)
+KILN_LEFT_NUMBER(||, logical_or)
+KILN_LEFT_NUMBER(&, bit_and)
+KILN_LEFT_NUMBER(|, bit_or)
+KILN_LEFT_NUMBER(^, bit_xor)
+KILN_LEFT_NUMBER(<<, shl)
+KILN_LEFT_NUMBER(>>, shr)
+#undef KILN_LEFT_NUMBER
+
+}  // namespace kiln

@@ -13,6 +13,6 @@ if grep -rIl -e "$build" -e "$work/staged" "$work/prefix"; then
   echo "the files above name the build tree"
   exit 1
 fi
-cmake -S "$source" -B "$work/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release >"$work/configure.log"
+cmake -G Ninja -S "$source" -B "$work/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release >"$work/configure.log"
 cmake --build "$work/build"
 KILN_CACHE_DIR="$work/cache" "$work/build/saxpy"
