@@ -104,6 +104,16 @@ std::uint8_t alignment_class(const LoopNest& nest, std::size_t walk, std::uint64
   return static_cast<std::uint8_t>(contiguous ? lowest : std::min(lowest, element));
 }
 
+std::uint8_t dense_alignment(const LoopNest& nest, std::size_t walk, std::uint64_t base_address) {
+  const int rank = nest.shape.rank;
+  if (rank < 2 || nest.shape.extents[rank - 1] >= codegen::short_axis) return 0;
+  std::int64_t step = 1;
+  for (int axis = rank; axis-- > 0; step *= nest.shape.extents[axis])
+    if (nest.walks[walk].strides[axis] != step) return 0;
+  const std::uint64_t bits = base_address | 16;
+  return static_cast<std::uint8_t>(bits & (~bits + 1));
+}
+
 codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> types) {
   // A block handles at most 2^18 elements at once (1024 threads, 16 vectors of 16), so indices may run past the end by
   // it.

@@ -34,6 +34,9 @@ std::vector<codegen::AxisClass> axis_classes(const LoopNest& nest, std::size_t w
 /// kernels.
 std::uint8_t alignment_class(const LoopNest& nest, std::size_t walk, std::uint64_t base_address, DType type);
 
+/// What Access::dense_alignment says of the access.
+std::uint8_t dense_alignment(const LoopNest& nest, std::size_t walk, std::uint64_t base_address);
+
 /// 32-bit indices serve when every byte offset from an access's base and the element count, rounded up to a whole grid
 /// of the largest block, stay below 2^31.
 codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> types);

@@ -135,8 +135,9 @@ DraftKernel Drafting::build(const Parts& parts) {
     if (!access.iota) {
       const auto bytes = static_cast<std::int64_t>(size_of(access.type));
       const std::uint64_t base = store ? store->address : parts.leaf_alignment ? 0 : leaf_address(*leaf);
-      access.alignment =
-          alignment_class(nest, a, base + static_cast<std::uint64_t>(nest.walks[a].offset * bytes), access.type);
+      const std::uint64_t address = base + static_cast<std::uint64_t>(nest.walks[a].offset * bytes);
+      access.alignment = alignment_class(nest, a, address, access.type);
+      if (machine_.traits.cuda) access.dense_alignment = dense_alignment(nest, a, address);
       std::int64_t elements = 1;
       for (int axis = 0; axis < nest.shape.rank; ++axis)
         if (nest.walks[a].strides[axis] != 0) elements *= nest.shape.extents[axis];
@@ -201,7 +202,7 @@ void Drafting::apply_launch_control(DraftKernel& draft) const {
     schedule.block = static_cast<int>(block);
     schedule.reason += "; block size set by the caller";
   }
-  if (launch.items > 0) {
+  if (launch.items > 0 && schedule.form != codegen::Template::dense) {
     schedule.items = std::clamp(static_cast<int>(launch.items) / schedule.vector, 1, 64);
     schedule.reason += "; items per thread set by the caller";
   }

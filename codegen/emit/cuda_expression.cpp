@@ -36,6 +36,25 @@ std::string from_table(const Node& node, Operands operands) {
   return text;
 }
 
+/// Selects by a comparison between the bits of -0.0f and +-1.0f are miscompiled by ptxas 13.0 (it makes them FSET,
+/// whose other value is +0.0f); the sign bit is then hidden from it.
+std::string hide_negative_zero(const Node& node, const std::string& arm, const std::string& other, Prelude& prelude) {
+  if (node.type == DType::f32 && arm == literal(DType::f32, 0x80000000u) &&
+      (other == literal(DType::f32, 0x3f800000u) || other == literal(DType::f32, 0xbf800000u)))
+    return fmt::format("__uint_as_float({}())", prelude.use("sign_bit"));
+  const bool i32 = node.type == DType::i32;
+  if ((i32 || node.type == DType::u32) && arm == literal(node.type, 0x80000000u) &&
+      (other == literal(node.type, 0x3f800000u) || other == literal(node.type, 0xbf800000u)))
+    return fmt::format("{}({}())", i32 ? "i32" : "u32", prelude.use("sign_bit"));
+  return arm;
+}
+
+std::string select(const Node& node, Operands x, Prelude& prelude) {
+  const std::string arms[] = {x[0], hide_negative_zero(node, x[1], x[2], prelude),
+                              hide_negative_zero(node, x[2], x[1], prelude)};
+  return from_table(node, arms);
+}
+
 std::string boolean_operation(const Node& node, Operands x) {
   switch (node.op) {
     case Op::bit_and:
@@ -46,8 +65,6 @@ std::string boolean_operation(const Node& node, Operands x) {
       return fmt::format("{} != {}", x[0], x[1]);
     case Op::bit_not:
       return fmt::format("!{}", x[0]);
-    case Op::where:
-      return from_table(node, x);
     default:
       not_legal(node);
   }
@@ -83,8 +100,6 @@ std::string integer_operation(const Node& node, Operands x) {
       return fmt::format("{0} < {1} ? {0} : {1}", x[0], x[1]);
     case Op::maximum:
       return fmt::format("{0} > {1} ? {0} : {1}", x[0], x[1]);
-    case Op::where:
-      return from_table(node, x);
     default:
       not_legal(node);
   }
@@ -99,6 +114,7 @@ std::string floating_operation(const Node& node, Operands x, Prelude& prelude) {
     return fmt::format("{}({}, {})", prelude.use("quotient_2ulp"), x[0], x[1]);
   if (node.payload == library_form && node.op == Op::erf)
     return fmt::format("{}({})", prelude.use("one_plus_erf"), x[0]);
+  if (node.op == Op::tanh && node.type == DType::f32) return fmt::format("{}({})", prelude.use("tanh_f32"), x[0]);
   return from_table(node, x);
 }
 
@@ -152,6 +168,7 @@ std::string expression(const Node& node, Operands operands, std::span<const DTyp
       not_legal(node);
   }
   if (is_comparison(node.op)) return from_table(node, operands);
+  if (node.op == Op::where) return select(node, operands, prelude);
   if (node.type == DType::b1) return boolean_operation(node, operands);
   if (is_integer(node.type)) return integer_operation(node, operands);
   return floating_operation(node, operands, prelude);

@@ -1,6 +1,7 @@
 // codegen/emit/cuda_prelude.cpp -- the device functions that generated kernels may use; only those used are printed.
 #include "codegen/emit/cuda_prelude.h"
 
+#include <algorithm>
 #include <array>
 
 #include "support/check.h"
@@ -10,7 +11,7 @@ namespace {
 
 struct Snippet {
   std::string_view name;
-  std::string_view needs;  ///< one other snippet, or empty
+  std::string_view needs;  ///< other snippets, separated by spaces, that stand before it
   std::string_view text;
 };
 
@@ -26,7 +27,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 25> table = {{
+constexpr std::array<Snippet, 27> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -192,6 +193,25 @@ DEVICE float quotient_2ulp(float a, float b) {  // b in [1, 2]
   return __fmul_rn(a, fmaf(fmaf(-b, r, 1.0f), r, r));
 }
 )"},
+    {"tanh_f32", "exp2_approximate reciprocal_approximate", R"(
+DEVICE float tanh_f32(float x) {  // 2 ulp; below 1 a minimax polynomial in x*x, above 1 - 2 / (1 + exp(2x))
+  const float a = fabsf(x), s = a * a;
+  float p = -0x1.77df10p-12f;
+  p = fmaf(p, s, 0x1.2da5bep-9f);
+  p = fmaf(p, s, -0x1.046104p-7f);
+  p = fmaf(p, s, 0x1.6009a6p-6f);
+  p = fmaf(p, s, -0x1.b96226p-5f);
+  p = fmaf(p, s, 0x1.110be2p-3f);
+  p = fmaf(p, s, -0x1.55553cp-2f);
+  const float r = reciprocal_approximate(exp2_approximate(a * 0x1.715476p+1f) + 1.0f);
+  return copysignf(a < 1.0f ? fmaf(p * s, a, a) : fmaf(-2.0f, r, 1.0f), x);
+}
+)"},
+    {"sign_bit", "", R"(
+DEVICE u32 sign_bit() {  // blockDim.z is 1; ptxas 13.0 turns a choice of known -0.0f or 1.0f into one of 0.0f or 1.0f
+  return blockDim.z << 31;
+}
+)"},
     {"minimum_f32", "", R"(
 DEVICE float minimum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #if __CUDA_ARCH__ >= 800
@@ -224,7 +244,11 @@ std::string_view Prelude::use(std::string_view name) {
   for (const Snippet& snippet : table) {
     if (snippet.name != name) continue;
     used_.emplace(name);
-    if (!snippet.needs.empty()) use(snippet.needs);
+    for (std::string_view rest = snippet.needs; !rest.empty();) {
+      const std::size_t space = std::min(rest.find(' '), rest.size());
+      use(rest.substr(0, space));
+      rest.remove_prefix(std::min(space + 1, rest.size()));
+    }
     return snippet.name;
   }
   internal_failure("known prelude function", __FILE__, __LINE__, name);

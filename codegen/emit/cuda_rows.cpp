@@ -52,7 +52,7 @@ void Writer::declare_loads() {
   const std::string shape =
       (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") + fmt::format("[{}]", schedule_.vector);
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a)) continue;
+    if (is_iota(a) || is_stepped(a)) continue;
     if (!is_store(a) && inner_class(a) == AxisClass::broadcast) {
       line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
     } else {
@@ -80,7 +80,7 @@ std::string Writer::place(std::size_t a) const {
 /// Moves the current vector of every load (or store): by whole vectors, or the first `count` elements.
 void Writer::move_elements(bool store, const std::string& count, bool vectors) {
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_store(a) != store) continue;
+    if (is_iota(a) || is_stepped(a) || is_store(a) != store) continue;
     const AxisClass inner = inner_class(a);
     if (inner == AxisClass::broadcast && !store) continue;
     const std::string local = access_name(a) + piece();
@@ -105,7 +105,7 @@ void Writer::move_pieces(bool store) {
   const std::string whole = fmt::format("{}u", schedule_.vector);
   const bool partial = schedule_.vector > 1 && !schedule_.whole_vectors;
   if (schedule_.items == 1 && !partial) return move_elements(store, whole, true);
-  const std::string n = extent(static_cast<std::size_t>(kernel_.rank - 1));
+  const std::string n = is_dense_form() ? "n" : extent(static_cast<std::size_t>(kernel_.rank - 1));
   if (schedule_.items > 1) {
     unrolled("u", schedule_.items);
     const std::string width = schedule_.form == Template::flat ? fmt::format("{}u", schedule_.block * schedule_.vector)
@@ -152,7 +152,9 @@ void Writer::compute() {
   if (several) unrolled("k", schedule_.vector);
   const std::string k = several ? "k" : "0";
   const std::string position = std::string(schedule_.items > 1 ? "j" : "i") + (several ? " + k" : "");
+  if (is_dense_form()) stepped_operands();
   body([&](std::size_t a) -> std::string {
+    if (is_stepped(a)) return access_name(a);
     const AxisClass inner = inner_class(a);
     if (is_iota(a)) {
       if (inner == AxisClass::broadcast) return pointers_[a];
@@ -163,6 +165,7 @@ void Writer::compute() {
     if (is_store(a)) return fmt::format("{}{}{}[{}]", access_name(a), rounds(a) ? "_f32" : "", piece(), k);
     return inner == AxisClass::broadcast ? access_name(a) : fmt::format("{}{}[{}]", access_name(a), piece(), k);
   });
+  if (is_dense_form()) step_coordinates();
   if (several) close();
   for (std::size_t a = kernel_.first_store(); a < kernel_.accesses.size(); ++a) {
     if (!rounds(a)) continue;

@@ -39,6 +39,9 @@ KernelSource Writer::write() {
     case Template::transpose:
       transpose();
       break;
+    case Template::dense:
+      dense();
+      break;
     case Template::serial:
       internal_failure("CUDA schedule", __FILE__, __LINE__, "serial is the CPU's loop nest");
   }
@@ -63,7 +66,7 @@ std::string Writer::header() const {
   std::replace(text.begin(), text.end() - 1, '\n', ' ');
   // A backslash at the end of a comment would continue it.
   std::replace(text.begin(), text.end(), '\\', '/');
-  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial"};
+  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense"};
   text +=
       fmt::format("// schedule: {}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
   if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
@@ -75,7 +78,7 @@ std::string Writer::header() const {
 
 /// The last few distinct operations, so that a profiler shows what a kernel does: kiln_rows_gelu_add.
 std::string Writer::entry_name() const {
-  static constexpr const char* forms[] = {"flat", "rows", "general", "transpose", "serial"};
+  static constexpr const char* forms[] = {"flat", "rows", "general", "transpose", "serial", "dense"};
   std::string name = fmt::format("kiln_{}", forms[static_cast<int>(schedule_.form)]);
   std::vector<Op> seen;
   for (NodeId id = kernel_.body.size(); id-- > 0 && seen.size() < 4;) {
@@ -162,6 +165,7 @@ AxisClass Writer::inner_class(std::size_t a) const {
 int Writer::access_width(std::size_t a, int limit) const {
   const Access& access = kernel_.accesses[a];
   const int size = static_cast<int>(size_of(access.type));
+  if (is_dense_form()) return std::clamp(std::max<int>(access.dense_alignment, size) / size, 1, limit);
   int bytes = std::min<int>(access.alignment, 16);
   for (std::size_t axis = 0; axis + 1 < access.axes.size(); ++axis) {
     if (access.axes[axis] == AxisClass::contiguous) bytes = std::min(bytes, size);

@@ -61,6 +61,18 @@ class Writer {
   std::string outer_offset(std::size_t a, const std::vector<int>& axes) const;
   void row_pointers(const std::vector<int>& axes);
 
+  // cuda_dense.cpp: vectors across a short innermost axis.
+  void dense();
+  void decode_coordinates();
+  void step_coordinates();
+  /// Locals of the operands that are read by coordinates, at the current element.
+  void stepped_operands();
+  bool is_dense_form() const { return schedule_.form == Template::dense; }
+  /// True for an index or an operand that does not move with the vectors of the dense form.
+  bool is_stepped(std::size_t a) const;
+  /// The outermost axis along which a stepped operand moves; the rank if there is none.
+  int first_stepped_axis() const;
+
   // cuda_transpose.cpp: 64 x 64 tiles through shared memory.
   void transpose();
   void tile_position();

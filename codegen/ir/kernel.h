@@ -13,6 +13,7 @@
 namespace kiln::codegen {
 
 inline constexpr int max_rank = 8;
+inline constexpr int short_axis = 32;  ///< innermost axes below this are too short for vectors along them
 
 /// Stride class of one operand along one loop axis.
 enum class AxisClass : std::uint8_t { contiguous, broadcast, strided };  // element stride 1, 0, anything else
@@ -23,7 +24,10 @@ struct Access {
   bool iota = false;  ///< no memory: the "address" itself, offset + sum(stride * coordinate), is the value (i64)
   bool store = false;
   bool aliased = false;  ///< a load whose memory some store may write (same elements): no read-only path, no restrict
-  std::uint8_t alignment = 1;   ///< bytes (1..16) that divide the base address and, in bytes, every strided outer step
+  std::uint8_t alignment = 1;  ///< bytes (1..16) that divide the base address and, in bytes, every strided outer step
+  /// Not 0: the elements follow one another in the order of the loop, without gaps, from a base address that so many
+  /// bytes (1..16) divide. Set only where the innermost axis is shorter than `short_axis`.
+  std::uint8_t dense_alignment = 0;
   std::vector<AxisClass> axes;  ///< one per loop axis
   friend bool operator==(const Access&, const Access&) = default;
 };

@@ -6,6 +6,8 @@
 #include "codegen/schedule/schedule.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -131,6 +133,45 @@ Schedule transposing(const Kernel& kernel) {
   return schedule;
 }
 
+bool has_broadcast_axis(const Access& access) {
+  return std::find(access.axes.begin(), access.axes.end(), AxisClass::broadcast) != access.axes.end();
+}
+
+/// Elements per thread of the dense form; 1 where it does not apply: results must be dense, and most of what moves.
+int dense_vector(const Kernel& kernel) {
+  std::size_t widest_dense = 1, dense = 0, gathered = 0;
+  for (const Access& access : kernel.accesses) {
+    if (access.store && access.dense_alignment == 0) return 1;
+    if (access.dense_alignment > 0) {
+      widest_dense = std::max(widest_dense, size_of(access.type));
+      dense += size_of(access.type);
+    } else if (!access.iota && !has_broadcast_axis(access)) {
+      gathered += size_of(access.type);
+    }
+  }
+  if (dense <= gathered) return 1;
+  const int bytes = static_cast<int>(widest_dense);
+  return limit_by_body(kernel, std::max(1, access_bytes / bytes), bytes);
+}
+
+std::int64_t element_count(const Extents& extents) {
+  return std::accumulate(extents.loop.begin(), extents.loop.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+Schedule dense_schedule(const Kernel& kernel, const Extents& extents, int vector) {
+  Schedule schedule;
+  schedule.form = Template::dense;
+  schedule.vector = vector;
+  schedule.whole_vectors = element_count(extents) % vector == 0;
+  schedule.min_blocks = choose_min_blocks(kernel, schedule.block, vector);
+  if (kernel.index == IndexWidth::bits64)
+    schedule.min_blocks /= 2;  // coordinates and addresses take twice the registers
+  schedule.reason = fmt::format(
+      "the innermost axis is short and results are dense: {} elements per thread across rows, coordinates stepped",
+      vector);
+  return schedule;
+}
+
 Schedule cpu_schedule() {
   Schedule schedule;
   schedule.form = Template::serial;
@@ -193,6 +234,8 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
   const int limit = limit_by_body(kernel, std::max(1, access_bytes / bytes), bytes);
   int vector = choose_vector(kernel, limit);
   while (vector > 1 && inner % vector != 0 && inner < 8 * vector) vector /= 2;
+  if (const int dense = kernel.rank >= 2 ? dense_vector(kernel) : 1; dense > vector)
+    return dense_schedule(kernel, extents, dense);
   schedule.vector = vector;
   schedule.whole_vectors = inner % vector == 0;
   schedule.items = std::clamp(limit / vector, 1, 8);
@@ -221,6 +264,9 @@ LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const E
   if (schedule.form == Template::flat) {
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);
     shape.grid[0] = grid_x(ceil_divide(inner, std::int64_t{schedule.block} * schedule.vector * schedule.items));
+  } else if (schedule.form == Template::dense) {
+    shape.block[0] = static_cast<std::uint32_t>(schedule.block);
+    shape.grid[0] = grid_x(ceil_divide(element_count(extents), std::int64_t{schedule.block} * schedule.vector));
   } else if (schedule.form == Template::transpose) {
     const std::int64_t turned = n[static_cast<std::size_t>(turned_axis(kernel))];
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);

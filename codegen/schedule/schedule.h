@@ -12,19 +12,21 @@
 
 namespace kiln::codegen {
 
-/// T1 flat, T2 row-wise (2-d break point), T2 generic n-d, T2 tiled transpose; `serial` is the CPU loop nest.
-enum class Template : std::uint8_t { flat, rows, general, transpose, serial };
+/// T1 flat, T2 row-wise (2-d break point), T2 generic n-d, T2 tiled transpose; `serial` is the CPU loop nest. `dense`
+/// is flat over all axes: vectors that cross a short innermost axis, with coordinates stepped from element to element.
+enum class Template : std::uint8_t { flat, rows, general, transpose, serial, dense };
 
 struct Schedule {
   Template form = Template::flat;
-  int block = 256;           ///< threads per block
-  int vector = 1;            ///< elements per thread along the innermost axis, accessed as one vector
-  int items = 1;             ///< vectors per thread (flat) or rows per thread (rows)
-  int tile = 0;              ///< transpose: tile edge in elements
-  int min_blocks = 0;        ///< second argument of __launch_bounds__, 0 = none
-  bool whole_vectors = false;///< the innermost extent is known to be a multiple of `vector` (part of the kernel's class)
-  std::string reason;        ///< one sentence for explain()
-  std::string key() const;   ///< every field that changes generated text
+  int block = 256;     ///< threads per block
+  int vector = 1;      ///< elements per thread along the innermost axis, accessed as one vector
+  int items = 1;       ///< vectors per thread (flat) or rows per thread (rows)
+  int tile = 0;        ///< transpose: tile edge in elements
+  int min_blocks = 0;  ///< second argument of __launch_bounds__, 0 = none
+  bool whole_vectors =
+      false;                ///< the innermost extent is known to be a multiple of `vector` (part of the kernel's class)
+  std::string reason;       ///< one sentence for explain()
+  std::string key() const;  ///< every field that changes generated text
 };
 
 /// What a schedule may know about the machine.
@@ -44,7 +46,8 @@ struct Extents {
 /// The heuristic choice. Depends on extents only through classes (divisibility, "large enough for the card").
 Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
 
-/// Grid, block and shared memory of one call. `block_override` > 0 replaces the schedule's block size where it may vary.
+/// Grid, block and shared memory of one call. `block_override` > 0 replaces the schedule's block size where it may
+/// vary.
 LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
 
 }  // namespace kiln::codegen

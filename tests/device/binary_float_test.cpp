@@ -1,7 +1,7 @@
 // tests/device/binary_float_test.cpp -- two- and three-operand functions on every floating type, all pairs of specials.
 //
-// References: IEEE arithmetic of the compute type for exactly rounded operations, long double libm for functions, Python's
-// rules for floor_divide and remainder, NumPy's for maximum and minimum.
+// References: IEEE arithmetic of the compute type for exactly rounded operations, long double libm for functions,
+// Python's rules for floor_divide and remainder, NumPy's for maximum and minimum.
 #include "tests/support/check.h"
 
 namespace {
@@ -11,7 +11,8 @@ using reference::Real;
 class BinaryFloat : public OnEachDevice {
  protected:
   template <class Expression, class Reference>
-  void all(const char* name, Expression expression, Reference expected, double tolerance32, double tolerance64, int range = 6) {
+  void all(const char* name, Expression expression, Reference expected, double tolerance32, double tolerance64,
+           int range = 6) {
     const auto h = values::pairs<kl::half>(300, 1, std::min(range, 6));
     const auto b = values::pairs<kl::bfloat16>(300, 2, range);
     const auto f = values::pairs<float>(3000, 3, range);
@@ -25,23 +26,26 @@ class BinaryFloat : public OnEachDevice {
   template <class Expression, class Reference>
   void same_precision(const char* name, Expression expression, Reference expected) {
     const auto f = values::pairs<float>(5000, 7, 6);
-    check::binary_float(name, f.first, f.second, expression,
-                        [&](Real a, Real b) -> Real { return expected(static_cast<float>(a), static_cast<float>(b)); }, 0);
+    check::binary_float(
+        name, f.first, f.second, expression,
+        [&](Real a, Real b) -> Real { return expected(static_cast<float>(a), static_cast<float>(b)); }, 0);
     const auto d = values::pairs<double>(5000, 9, 6);
-    check::binary_float(name, d.first, d.second, expression,
-                        [&](Real a, Real b) -> Real { return expected(static_cast<double>(a), static_cast<double>(b)); }, 0);
+    check::binary_float(
+        name, d.first, d.second, expression,
+        [&](Real a, Real b) -> Real { return expected(static_cast<double>(a), static_cast<double>(b)); }, 0);
   }
 };
 
-// Double rounding: a sum, product or quotient of two floats is exact enough in long double to be rounded once to float, and
-// the x87 format has 64 > 2*24+2 bits. For double the reference runs in double itself (same_precision).
+// Double rounding: a sum, product or quotient of two floats is exact enough in long double to be rounded once to float,
+// and the x87 format has 64 > 2*24+2 bits. For double the reference runs in double itself (same_precision).
 TEST_P(BinaryFloat, arithmetic_is_correctly_rounded) {
   same_precision("+", [](const auto& x, const auto& y) { return x + y; }, [](auto a, auto b) { return a + b; });
   same_precision("-", [](const auto& x, const auto& y) { return x - y; }, [](auto a, auto b) { return a - b; });
   same_precision("*", [](const auto& x, const auto& y) { return x * y; }, [](auto a, auto b) { return a * b; });
   same_precision("/", [](const auto& x, const auto& y) { return x / y; }, [](auto a, auto b) { return a / b; });
-  same_precision("true_divide", [](const auto& x, const auto& y) { return kl::true_divide(x, y); },
-                 [](auto a, auto b) { return a / b; });
+  same_precision(
+      "true_divide", [](const auto& x, const auto& y) { return kl::true_divide(x, y); },
+      [](auto a, auto b) { return a / b; });
 }
 
 TEST_P(BinaryFloat, half_types_compute_in_f32_and_round_once) {
@@ -49,9 +53,12 @@ TEST_P(BinaryFloat, half_types_compute_in_f32_and_round_once) {
     using T = decltype(zero);
     const auto v = values::pairs<T>(2000, 11, 5);
     const auto compare = [&](const char* name, auto expression, auto in_float) {
-      check::binary_float(name, v.first, v.second, expression, [&](Real a, Real b) -> Real {
-        return static_cast<Real>(static_cast<float>(T(in_float(static_cast<float>(a), static_cast<float>(b)))));
-      }, 0);
+      check::binary_float(
+          name, v.first, v.second, expression,
+          [&](Real a, Real b) -> Real {
+            return static_cast<Real>(static_cast<float>(T(in_float(static_cast<float>(a), static_cast<float>(b)))));
+          },
+          0);
     };
     compare("+", [](const auto& x, const auto& y) { return x + y; }, [](float a, float b) { return a + b; });
     compare("*", [](const auto& x, const auto& y) { return x * y; }, [](float a, float b) { return a * b; });
@@ -94,10 +101,12 @@ TEST_P(BinaryFloat, fmax_and_fmin_ignore_nan) {
 }
 
 TEST_P(BinaryFloat, floor_divide_and_remainder_follow_python) {
-  same_precision("floor_divide", [](const auto& x, const auto& y) { return kl::floor_divide(x, y); },
-                 [](auto a, auto b) { return reference::python_floor_divide(a, b); });
-  same_precision("remainder", [](const auto& x, const auto& y) { return kl::remainder(x, y); },
-                 [](auto a, auto b) { return reference::python_mod(a, b); });
+  same_precision(
+      "floor_divide", [](const auto& x, const auto& y) { return kl::floor_divide(x, y); },
+      [](auto a, auto b) { return reference::python_floor_divide(a, b); });
+  same_precision(
+      "remainder", [](const auto& x, const auto& y) { return kl::remainder(x, y); },
+      [](auto a, auto b) { return reference::python_mod(a, b); });
   // Values printed by CPython 3.11: 1.0 // 0.1 == 9.0, -1 % inf == inf, 5.5 % -2.0 == -0.5, -0.0 // 1.0 == -0.0.
   const double infinity = std::numeric_limits<double>::infinity();
   kl::Array<double> a = kl::from_host(std::vector<double>{1.0, -1.0, 5.5, -5.5, 0.3, 1.0});
@@ -108,19 +117,27 @@ TEST_P(BinaryFloat, floor_divide_and_remainder_follow_python) {
 }
 
 TEST_P(BinaryFloat, fmod_is_exact) {
-  same_precision("fmod", [](const auto& x, const auto& y) { return kl::fmod(x, y); }, [](auto a, auto b) { return std::fmod(a, b); });
+  same_precision(
+      "fmod", [](const auto& x, const auto& y) { return kl::fmod(x, y); },
+      [](auto a, auto b) { return std::fmod(a, b); });
 }
 
 TEST_P(BinaryFloat, copysign_and_hypot) {
-  all("copysign", [](const auto& x, const auto& y) { return kl::copysign(x, y); },
+  all(
+      "copysign", [](const auto& x, const auto& y) { return kl::copysign(x, y); },
       [](Real a, Real b) { return std::isnan(a) ? a : std::copysign(a, b); }, 0, 0);
-  all("hypot", [](const auto& x, const auto& y) { return kl::hypot(x, y); }, [](Real a, Real b) { return std::hypot(a, b); }, 3, 2);
+  all(
+      "hypot", [](const auto& x, const auto& y) { return kl::hypot(x, y); },
+      [](Real a, Real b) { return std::hypot(a, b); }, 3, 2);
 }
 
 TEST_P(BinaryFloat, pow_and_atan2) {
-  all("pow", [](const auto& x, const auto& y) { return kl::pow(x, y); }, [](Real a, Real b) { return std::pow(a, b); }, on_gpu() ? 4 : 2, 2, 3);
-  all("atan2", [](const auto& x, const auto& y) { return kl::atan2(x, y); }, [](Real a, Real b) { return std::atan2(a, b); },
-      on_gpu() ? 3 : 2, 2);
+  all(
+      "pow", [](const auto& x, const auto& y) { return kl::pow(x, y); }, [](Real a, Real b) { return std::pow(a, b); },
+      on_gpu() ? 4 : 2, 2, 3);
+  all(
+      "atan2", [](const auto& x, const auto& y) { return kl::atan2(x, y); },
+      [](Real a, Real b) { return std::atan2(a, b); }, on_gpu() ? 3 : 2, 2);
 }
 
 TEST_P(BinaryFloat, comparisons_are_ieee) {
@@ -130,14 +147,28 @@ TEST_P(BinaryFloat, comparisons_are_ieee) {
     const auto w = [](T x) { return reference::widen(x); };
     const auto& a = v.first;
     const auto& b = v.second;
-    check::binary_exact("==", a, b, [](const auto& x, const auto& y) { return x == y; }, [&](T x, T y) -> bool { return w(x) == w(y); });
-    check::binary_exact("!=", a, b, [](const auto& x, const auto& y) { return x != y; }, [&](T x, T y) -> bool { return w(x) != w(y); });
-    check::binary_exact("<", a, b, [](const auto& x, const auto& y) { return x < y; }, [&](T x, T y) -> bool { return w(x) < w(y); });
-    check::binary_exact("<=", a, b, [](const auto& x, const auto& y) { return x <= y; }, [&](T x, T y) -> bool { return w(x) <= w(y); });
-    check::binary_exact(">", a, b, [](const auto& x, const auto& y) { return x > y; }, [&](T x, T y) -> bool { return w(x) > w(y); });
-    check::binary_exact(">=", a, b, [](const auto& x, const auto& y) { return x >= y; }, [&](T x, T y) -> bool { return w(x) >= w(y); });
-    check::binary_exact("&&", a, b, [](const auto& x, const auto& y) { return x && y; }, [&](T x, T y) -> bool { return w(x) != 0 && w(y) != 0; });
-    check::binary_exact("||", a, b, [](const auto& x, const auto& y) { return x || y; }, [&](T x, T y) -> bool { return w(x) != 0 || w(y) != 0; });
+    check::binary_exact(
+        "==", a, b, [](const auto& x, const auto& y) { return x == y; },
+        [&](T x, T y) -> bool { return w(x) == w(y); });
+    check::binary_exact(
+        "!=", a, b, [](const auto& x, const auto& y) { return x != y; },
+        [&](T x, T y) -> bool { return w(x) != w(y); });
+    check::binary_exact(
+        "<", a, b, [](const auto& x, const auto& y) { return x < y; }, [&](T x, T y) -> bool { return w(x) < w(y); });
+    check::binary_exact(
+        "<=", a, b, [](const auto& x, const auto& y) { return x <= y; },
+        [&](T x, T y) -> bool { return w(x) <= w(y); });
+    check::binary_exact(
+        ">", a, b, [](const auto& x, const auto& y) { return x > y; }, [&](T x, T y) -> bool { return w(x) > w(y); });
+    check::binary_exact(
+        ">=", a, b, [](const auto& x, const auto& y) { return x >= y; },
+        [&](T x, T y) -> bool { return w(x) >= w(y); });
+    check::binary_exact(
+        "&&", a, b, [](const auto& x, const auto& y) { return x && y; },
+        [&](T x, T y) -> bool { return w(x) != 0 && w(y) != 0; });
+    check::binary_exact(
+        "||", a, b, [](const auto& x, const auto& y) { return x || y; },
+        [&](T x, T y) -> bool { return w(x) != 0 || w(y) != 0; });
   };
   run(kl::half{});
   run(float{});
@@ -145,7 +176,8 @@ TEST_P(BinaryFloat, comparisons_are_ieee) {
 }
 
 TEST_P(BinaryFloat, fma_rounds_once) {
-  const auto a = values::random<float>(4000, 17, 4), b = values::random<float>(4000, 18, 4), c = values::random<float>(4000, 19, 4);
+  const auto a = values::random<float>(4000, 17, 4), b = values::random<float>(4000, 18, 4),
+             c = values::random<float>(4000, 19, 4);
   kl::Array<float> x = kl::from_host(a), y = kl::from_host(b), z = kl::from_host(c);
   const auto got = kl::eval(kl::fma(x, y, z)).to_host();
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(got[i], std::fma(a[i], b[i], c[i])) << i;

@@ -1,4 +1,5 @@
-// tests/device/cases_numerics_test.cpp -- faults that users of similar systems reported, restated as inputs (docs/cases.md).
+// tests/device/cases_numerics_test.cpp -- faults that users of similar systems reported, restated as inputs
+// (docs/cases.md).
 #include "tests/support/check.h"
 
 namespace {
@@ -30,7 +31,8 @@ TEST_P(NumericCases, kernels_that_differ_in_a_zero_sign_are_not_shared) {  // A0
 
 TEST_P(NumericCases, floats_are_not_simplified_algebraically) {  // A10
   kl::Array<float> x = kl::from_host(std::vector<float>{1, inf_f, nan_f, -2});
-  for (const auto& zero : {kl::eval(x * kl::lit(0.0f)).to_host(), kl::eval(kl::lit(0.0f) * x).to_host(), kl::eval(x * 0.0f).to_host()}) {
+  for (const auto& zero :
+       {kl::eval(x * kl::lit(0.0f)).to_host(), kl::eval(kl::lit(0.0f) * x).to_host(), kl::eval(x * 0.0f).to_host()}) {
     EXPECT_EQ(zero[0], 0.0f);
     EXPECT_TRUE(std::isnan(zero[1]));
     EXPECT_TRUE(std::isnan(zero[2]));
@@ -93,7 +95,8 @@ TEST_P(NumericCases, power_special_values) {  // A16, C99 annex F
 }
 
 TEST_P(NumericCases, rounding_is_half_to_even) {  // A25
-  kl::Array<float> x = kl::from_host(std::vector<float>{-2.5f, -1.5f, -0.5f, 0.5f, 1.5f, 2.5f, 0.49999997f, 8388609.0f});
+  kl::Array<float> x =
+      kl::from_host(std::vector<float>{-2.5f, -1.5f, -0.5f, 0.5f, 1.5f, 2.5f, 0.49999997f, 8388609.0f});
   const auto got = kl::eval(kl::round(x)).to_host();
   EXPECT_EQ(got, (std::vector<float>{-2, -2, -0.0f, 0, 2, 2, 0, 8388609}));
   EXPECT_TRUE(std::signbit(got[2]));
@@ -102,7 +105,8 @@ TEST_P(NumericCases, rounding_is_half_to_even) {  // A25
 /// Literals reach the kernel as bits: what comes back is what went in (C01).
 TEST_P(NumericCases, literals_keep_their_bits) {
   kl::Array<float> x = kl::from_host(std::vector<float>{0.0f, 1.0f});
-  const std::vector<float> constants{0x1p-149f, std::numeric_limits<float>::max(), 0.1f, 1.0f / 3, -0.0f, 16777217.0f, inf_f, -inf_f};
+  const std::vector<float> constants{
+      0x1p-149f, std::numeric_limits<float>::max(), 0.1f, 1.0f / 3, -0.0f, 16777217.0f, inf_f, -inf_f};
   const auto echo = [&](float literal, float other) {
     return kl::eval(kl::where(x > 0.5f, kl::lit(literal), kl::lit(other))).to_host()[1];
   };

@@ -1,7 +1,7 @@
 // tests/device/cast_test.cpp -- conversions between all types, promotion, and weak scalars.
 //
-// Promotion: the NumPy 2 / Array API table written out below. Conversions: saturating float to int, wrapping int to int,
-// round to nearest even into narrower floats.
+// Promotion: the NumPy 2 / Array API table written out below. Conversions: saturating float to int, wrapping int to
+// int, round to nearest even into narrower floats.
 #include "tests/support/check.h"
 
 namespace {
@@ -11,19 +11,28 @@ using reference::Int;
 using reference::Real;
 
 /// NumPy 2's table for b1 u1 u2 u4 u8 i1 i2 i4 i8 bf f2 f4 f8 c8 c16 (upper triangle), bf16 as ml_dtypes.
-constexpr const char* table[15] = {
-    "b1 u1 u2 u4 u8 i1 i2 i4 i8 bf f2 f4 f8 c8 cc", "u1 u2 u4 u8 i2 i2 i4 i8 bf f2 f4 f8 c8 cc", "u2 u4 u8 i4 i4 i4 i8 f4 f4 f4 f8 c8 cc",
-    "u4 u8 i8 i8 i8 i8 f8 f8 f8 f8 cc cc",          "u8 f8 f8 f8 f8 f8 f8 f8 f8 cc cc",          "i1 i2 i4 i8 bf f2 f4 f8 c8 cc",
-    "i2 i4 i8 f4 f4 f4 f8 c8 cc",                   "i4 i8 f8 f8 f8 f8 cc cc",                   "i8 f8 f8 f8 f8 cc cc",
-    "bf f4 f4 f8 c8 cc",                            "f2 f4 f8 c8 cc",                            "f4 f8 c8 cc",
-    "f8 cc cc",                                     "c8 cc",                                     "cc"};
+constexpr const char* table[15] = {"b1 u1 u2 u4 u8 i1 i2 i4 i8 bf f2 f4 f8 c8 cc",
+                                   "u1 u2 u4 u8 i2 i2 i4 i8 bf f2 f4 f8 c8 cc",
+                                   "u2 u4 u8 i4 i4 i4 i8 f4 f4 f4 f8 c8 cc",
+                                   "u4 u8 i8 i8 i8 i8 f8 f8 f8 f8 cc cc",
+                                   "u8 f8 f8 f8 f8 f8 f8 f8 f8 cc cc",
+                                   "i1 i2 i4 i8 bf f2 f4 f8 c8 cc",
+                                   "i2 i4 i8 f4 f4 f4 f8 c8 cc",
+                                   "i4 i8 f8 f8 f8 f8 cc cc",
+                                   "i8 f8 f8 f8 f8 cc cc",
+                                   "bf f4 f4 f8 c8 cc",
+                                   "f2 f4 f8 c8 cc",
+                                   "f4 f8 c8 cc",
+                                   "f8 cc cc",
+                                   "c8 cc",
+                                   "cc"};
 constexpr const char* order = "b1 u1 u2 u4 u8 i1 i2 i4 i8 bf f2 f4 f8 c8 cc";
 
 DType parse(const char* two) {
   const std::string name(two, 2);
   const std::pair<const char*, DType> names[] = {
-      {"b1", DType::b1}, {"u1", DType::u8}, {"u2", DType::u16},  {"u4", DType::u32}, {"u8", DType::u64},
-      {"i1", DType::i8}, {"i2", DType::i16}, {"i4", DType::i32}, {"i8", DType::i64}, {"bf", DType::bf16},
+      {"b1", DType::b1},  {"u1", DType::u8},  {"u2", DType::u16}, {"u4", DType::u32}, {"u8", DType::u64},
+      {"i1", DType::i8},  {"i2", DType::i16}, {"i4", DType::i32}, {"i8", DType::i64}, {"bf", DType::bf16},
       {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"c8", DType::c64}, {"cc", DType::c128}};
   for (const auto& [key, type] : names) {
     if (name == key) return type;
@@ -51,7 +60,8 @@ class Cast : public OnEachDevice {
     for (const auto& v : {input, odd}) {
       kl::Array<From> x = kl::from_host(v);
       const auto got = kl::eval(kl::cast<To>(x)).to_host();
-      check::Reporter report(std::string("cast of ") + kl::name_of(kl::dtype_of<From>) + " to " + kl::name_of(kl::dtype_of<To>));
+      check::Reporter report(std::string("cast of ") + kl::name_of(kl::dtype_of<From>) + " to " +
+                             kl::name_of(kl::dtype_of<To>));
       for (std::size_t i = 0; i < v.size(); ++i) compare<To, From>(report, v[i], got[i]);
     }
   }

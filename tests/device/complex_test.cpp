@@ -28,7 +28,8 @@ class ComplexNumbers : public OnEachDevice {
       if (!(std::abs(want) < std::numeric_limits<F>::max() / 4)) continue;  // overflow and poles: component tests below
       const double e = error(static_cast<T>(got[i]), want);
       report.note(e);
-      if (!(e <= tolerance)) report.fail(check::text(input[i]) + " -> " + check::text(T(got[i])) + ", error " + check::text(e) + " eps");
+      if (!(e <= tolerance))
+        report.fail(check::text(input[i]) + " -> " + check::text(T(got[i])) + ", error " + check::text(e) + " eps");
     }
   }
   template <class Expression, class Reference>
@@ -38,11 +39,11 @@ class ComplexNumbers : public OnEachDevice {
   }
 };
 
-#define KILN_COMPLEX(function, reference_value, ...)                                             \
-  TEST_P(ComplexNumbers, function) {                                                             \
-    both(                                                                                        \
-        #function, [](const auto& z) { return kl::function(z); },                                \
-        [](Complex z) -> Complex { return reference_value; } __VA_OPT__(, ) __VA_ARGS__);        \
+#define KILN_COMPLEX(function, reference_value, ...)                                      \
+  TEST_P(ComplexNumbers, function) {                                                      \
+    both(                                                                                 \
+        #function, [](const auto& z) { return kl::function(z); },                         \
+        [](Complex z) -> Complex { return reference_value; } __VA_OPT__(, ) __VA_ARGS__); \
   }
 
 KILN_COMPLEX(exp, std::exp(z))
@@ -96,8 +97,9 @@ TEST_P(ComplexNumbers, arithmetic) {
     using C = decltype(zero);
     const auto a = values::random<C>(800, 5, 4), b = values::random<C>(800, 6, 4);
     kl::Array<C> x = kl::from_host(a), y = kl::from_host(b);
-    const auto sum = kl::eval(x + y).to_host(), difference = kl::eval(x - y).to_host(), product = kl::eval(x * y).to_host(),
-               quotient = kl::eval(x / y).to_host(), power = kl::eval(kl::pow(x, y * 0.25)).to_host();
+    const auto sum = kl::eval(x + y).to_host(), difference = kl::eval(x - y).to_host(),
+               product = kl::eval(x * y).to_host(), quotient = kl::eval(x / y).to_host(),
+               power = kl::eval(kl::pow(x, y * 0.25)).to_host();
     const auto equal = kl::eval(x == x).to_host(), different = kl::eval(x != y).to_host();
     for (std::size_t i = 0; i < a.size(); ++i) {
       const Complex p(a[i].real(), a[i].imag()), q(b[i].real(), b[i].imag());
@@ -106,7 +108,8 @@ TEST_P(ComplexNumbers, arithmetic) {
       EXPECT_LE(error(product[i], p * q), 4);
       EXPECT_LE(error(quotient[i], p / q), 8);
       const Complex exponent = q * 0.25L;
-      EXPECT_LE(error(power[i], std::pow(p, exponent)), 16 * (1 + std::abs(exponent * std::log(p)))) << p << ' ' << exponent;
+      EXPECT_LE(error(power[i], std::pow(p, exponent)), 16 * (1 + std::abs(exponent * std::log(p))))
+          << p << ' ' << exponent;
       EXPECT_TRUE(equal[i]);
       EXPECT_EQ(different[i], a[i] != b[i]);
     }

@@ -27,13 +27,25 @@ TEST_P(Integer, arithmetic_wraps_in_its_own_type) {  // case A21
   every_integer([](auto zero) {
     using T = decltype(zero);
     const auto [a, b] = values::pairs<T>(400, 1);
-    check::binary_exact("+", a, b, [](const auto& x, const auto& y) { return x + y; }, [](T x, T y) { return wrap<T>(Int(x) + Int(y)); });
-    check::binary_exact("-", a, b, [](const auto& x, const auto& y) { return x - y; }, [](T x, T y) { return wrap<T>(Int(x) - Int(y)); });
-    check::binary_exact("*", a, b, [](const auto& x, const auto& y) { return x * y; },
-                        [](T x, T y) { return wrap<T>(static_cast<Int>(static_cast<unsigned __int128>(Int(x)) * static_cast<unsigned __int128>(Int(y)))); });
+    check::binary_exact(
+        "+", a, b, [](const auto& x, const auto& y) { return x + y; },
+        [](T x, T y) { return wrap<T>(Int(x) + Int(y)); });
+    check::binary_exact(
+        "-", a, b, [](const auto& x, const auto& y) { return x - y; },
+        [](T x, T y) { return wrap<T>(Int(x) - Int(y)); });
+    check::binary_exact(
+        "*", a, b, [](const auto& x, const auto& y) { return x * y; },
+        [](T x, T y) {
+          return wrap<T>(
+              static_cast<Int>(static_cast<unsigned __int128>(Int(x)) * static_cast<unsigned __int128>(Int(y))));
+        });
     check::unary_exact("-", a, [](const auto& x) { return -x; }, [](T x) { return wrap<T>(-Int(x)); });
-    check::unary_exact("abs", a, [](const auto& x) { return kl::abs(x); }, [](T x) { return wrap<T>(x < 0 ? -Int(x) : Int(x)); });
-    check::unary_exact("sign", a, [](const auto& x) { return kl::sign(x); }, [](T x) { return T(x > 0 ? 1 : x < 0 ? -1 : 0); });
+    check::unary_exact(
+        "abs", a, [](const auto& x) { return kl::abs(x); }, [](T x) { return wrap<T>(x < 0 ? -Int(x) : Int(x)); });
+    check::unary_exact(
+        "sign", a, [](const auto& x) { return kl::sign(x); }, [](T x) { return T(x > 0   ? 1
+                                                                                 : x < 0 ? -1
+                                                                                         : 0); });
   });
 }
 
@@ -41,27 +53,40 @@ TEST_P(Integer, division_is_total) {  // case A14: no trap, x/0 = 0, MIN/-1 = MI
   every_integer([](auto zero) {
     using T = decltype(zero);
     const auto [a, b] = values::pairs<T>(400, 2);
-    check::binary_exact("/", a, b, [](const auto& x, const auto& y) { return x / y; }, [](T x, T y) { return wrap<T>(reference::truncate_divide(x, y)); });
-    check::binary_exact("%", a, b, [](const auto& x, const auto& y) { return x % y; }, [](T x, T y) { return wrap<T>(reference::truncate_modulo(x, y)); });
-    check::binary_exact("floor_divide", a, b, [](const auto& x, const auto& y) { return kl::floor_divide(x, y); },
-                        [](T x, T y) { return wrap<T>(reference::floor_divide(x, y)); });
-    check::binary_exact("remainder", a, b, [](const auto& x, const auto& y) { return kl::remainder(x, y); },
-                        [](T x, T y) { return wrap<T>(reference::remainder(x, y)); });
+    check::binary_exact(
+        "/", a, b, [](const auto& x, const auto& y) { return x / y; },
+        [](T x, T y) { return wrap<T>(reference::truncate_divide(x, y)); });
+    check::binary_exact(
+        "%", a, b, [](const auto& x, const auto& y) { return x % y; },
+        [](T x, T y) { return wrap<T>(reference::truncate_modulo(x, y)); });
+    check::binary_exact(
+        "floor_divide", a, b, [](const auto& x, const auto& y) { return kl::floor_divide(x, y); },
+        [](T x, T y) { return wrap<T>(reference::floor_divide(x, y)); });
+    check::binary_exact(
+        "remainder", a, b, [](const auto& x, const auto& y) { return kl::remainder(x, y); },
+        [](T x, T y) { return wrap<T>(reference::remainder(x, y)); });
   });
 }
 
 TEST_P(Integer, division_by_run_time_and_baked_constants) {
   const std::vector<std::int32_t> v = values::mixed<std::int32_t>(300, 3);
   for (const int divisor : {0, 1, -1, 2, -2, 7, 10, 1000, std::numeric_limits<int>::min()}) {
-    check::unary_exact("x / run-time scalar", v, [&](const auto& x) { return x / divisor; },
-                       [&](std::int32_t x) { return wrap<std::int32_t>(reference::truncate_divide(x, divisor)); });
-    check::unary_exact("floor_divide(x, scalar)", v, [&](const auto& x) { return kl::floor_divide(x, divisor); },
-                       [&](std::int32_t x) { return wrap<std::int32_t>(reference::floor_divide(x, divisor)); });
+    check::unary_exact(
+        "x / run-time scalar", v, [&](const auto& x) { return x / divisor; },
+        [&](std::int32_t x) { return wrap<std::int32_t>(reference::truncate_divide(x, divisor)); });
+    check::unary_exact(
+        "floor_divide(x, scalar)", v, [&](const auto& x) { return kl::floor_divide(x, divisor); },
+        [&](std::int32_t x) { return wrap<std::int32_t>(reference::floor_divide(x, divisor)); });
   }
-  check::unary_exact("x / lit(0)", v, [](const auto& x) { return x / kl::lit(0); }, [](std::int32_t) { return std::int32_t(0); });
-  check::unary_exact("x / lit(-1)", v, [](const auto& x) { return x / kl::lit(-1); }, [](std::int32_t x) { return wrap<std::int32_t>(-Int(x)); });
-  check::unary_exact("x % lit(-1)", v, [](const auto& x) { return x % kl::lit(-1); }, [](std::int32_t) { return std::int32_t(0); });
-  check::unary_exact("x / lit(7)", v, [](const auto& x) { return x / kl::lit(7); }, [](std::int32_t x) { return x / 7; });
+  check::unary_exact(
+      "x / lit(0)", v, [](const auto& x) { return x / kl::lit(0); }, [](std::int32_t) { return std::int32_t(0); });
+  check::unary_exact(
+      "x / lit(-1)", v, [](const auto& x) { return x / kl::lit(-1); },
+      [](std::int32_t x) { return wrap<std::int32_t>(-Int(x)); });
+  check::unary_exact(
+      "x % lit(-1)", v, [](const auto& x) { return x % kl::lit(-1); }, [](std::int32_t) { return std::int32_t(0); });
+  check::unary_exact(
+      "x / lit(7)", v, [](const auto& x) { return x / kl::lit(7); }, [](std::int32_t x) { return x / 7; });
 }
 
 TEST_P(Integer, shifts_are_defined_for_every_count) {
@@ -75,8 +100,12 @@ TEST_P(Integer, shifts_are_defined_for_every_count) {
         b.push_back(T(count));
       }
     }
-    check::binary_exact("<<", a, b, [](const auto& x, const auto& y) { return x << y; }, [](T x, T y) { return reference::shift_left(x, y); });
-    check::binary_exact(">>", a, b, [](const auto& x, const auto& y) { return x >> y; }, [](T x, T y) { return reference::shift_right(x, y); });
+    check::binary_exact(
+        "<<", a, b, [](const auto& x, const auto& y) { return x << y; },
+        [](T x, T y) { return reference::shift_left(x, y); });
+    check::binary_exact(
+        ">>", a, b, [](const auto& x, const auto& y) { return x >> y; },
+        [](T x, T y) { return reference::shift_right(x, y); });
   });
 }
 
@@ -84,13 +113,22 @@ TEST_P(Integer, bitwise_and_bounds) {
   every_integer([](auto zero) {
     using T = decltype(zero);
     const auto [a, b] = values::pairs<T>(200, 5);
-    check::binary_exact("&", a, b, [](const auto& x, const auto& y) { return x & y; }, [](T x, T y) { return T(x & y); });
-    check::binary_exact("|", a, b, [](const auto& x, const auto& y) { return x | y; }, [](T x, T y) { return T(x | y); });
-    check::binary_exact("^", a, b, [](const auto& x, const auto& y) { return x ^ y; }, [](T x, T y) { return T(x ^ y); });
+    check::binary_exact(
+        "&", a, b, [](const auto& x, const auto& y) { return x & y; }, [](T x, T y) { return T(x & y); });
+    check::binary_exact(
+        "|", a, b, [](const auto& x, const auto& y) { return x | y; }, [](T x, T y) { return T(x | y); });
+    check::binary_exact(
+        "^", a, b, [](const auto& x, const auto& y) { return x ^ y; }, [](T x, T y) { return T(x ^ y); });
     check::unary_exact("~", a, [](const auto& x) { return ~x; }, [](T x) { return T(~x); });
-    check::binary_exact("maximum", a, b, [](const auto& x, const auto& y) { return kl::maximum(x, y); }, [](T x, T y) { return x > y ? x : y; });
-    check::binary_exact("minimum", a, b, [](const auto& x, const auto& y) { return kl::minimum(x, y); }, [](T x, T y) { return x < y ? x : y; });
-    check::binary_exact("fmax", a, b, [](const auto& x, const auto& y) { return kl::fmax(x, y); }, [](T x, T y) { return x > y ? x : y; });
+    check::binary_exact(
+        "maximum", a, b, [](const auto& x, const auto& y) { return kl::maximum(x, y); },
+        [](T x, T y) { return x > y ? x : y; });
+    check::binary_exact(
+        "minimum", a, b, [](const auto& x, const auto& y) { return kl::minimum(x, y); },
+        [](T x, T y) { return x < y ? x : y; });
+    check::binary_exact(
+        "fmax", a, b, [](const auto& x, const auto& y) { return kl::fmax(x, y); },
+        [](T x, T y) { return x > y ? x : y; });
     check::unary_exact("relu", a, [](const auto& x) { return kl::relu(x); }, [](T x) { return x > 0 ? x : T(0); });
     check::unary_exact("floor", a, [](const auto& x) { return kl::floor(x); }, [](T x) { return x; });
     check::unary_exact("isnan", a, [](const auto& x) { return kl::isnan(x); }, [](T) { return false; });
@@ -109,7 +147,9 @@ TEST_P(Integer, power_is_exact_and_wraps) {  // case A16
         b.push_back(T(exponent));
       }
     }
-    check::binary_exact("pow", a, b, [](const auto& x, const auto& y) { return kl::pow(x, y); }, [](T x, T y) { return reference::integer_power(x, y); });
+    check::binary_exact(
+        "pow", a, b, [](const auto& x, const auto& y) { return kl::pow(x, y); },
+        [](T x, T y) { return reference::integer_power(x, y); });
   });
   kl::Array<std::int64_t> x = kl::from_host(std::vector<std::int64_t>{123456789});
   EXPECT_EQ(kl::eval(kl::pow(x, 2)).to_host()[0], 15241578750190521);
@@ -143,11 +183,19 @@ void mixed_comparisons() {
       b.push_back(y);
     }
   }
-  check::binary_exact("<", a, b, [](const auto& x, const auto& y) { return x < y; }, [](T x, U y) -> bool { return Int(x) < Int(y); });
-  check::binary_exact("<=", a, b, [](const auto& x, const auto& y) { return x <= y; }, [](T x, U y) -> bool { return Int(x) <= Int(y); });
-  check::binary_exact(">", a, b, [](const auto& x, const auto& y) { return x > y; }, [](T x, U y) -> bool { return Int(x) > Int(y); });
-  check::binary_exact("==", a, b, [](const auto& x, const auto& y) { return x == y; }, [](T x, U y) -> bool { return Int(x) == Int(y); });
-  check::binary_exact("!=", a, b, [](const auto& x, const auto& y) { return x != y; }, [](T x, U y) -> bool { return Int(x) != Int(y); });
+  check::binary_exact(
+      "<", a, b, [](const auto& x, const auto& y) { return x < y; }, [](T x, U y) -> bool { return Int(x) < Int(y); });
+  check::binary_exact(
+      "<=", a, b, [](const auto& x, const auto& y) { return x <= y; },
+      [](T x, U y) -> bool { return Int(x) <= Int(y); });
+  check::binary_exact(
+      ">", a, b, [](const auto& x, const auto& y) { return x > y; }, [](T x, U y) -> bool { return Int(x) > Int(y); });
+  check::binary_exact(
+      "==", a, b, [](const auto& x, const auto& y) { return x == y; },
+      [](T x, U y) -> bool { return Int(x) == Int(y); });
+  check::binary_exact(
+      "!=", a, b, [](const auto& x, const auto& y) { return x != y; },
+      [](T x, U y) -> bool { return Int(x) != Int(y); });
 }
 
 TEST_P(Integer, mixed_signedness_compares_exactly) {

@@ -80,7 +80,10 @@ TEST_P(Jit, launch_control_does_not_change_results) {
   const auto f = kl::jit([](auto v) { return kl::sqrt(v) + 1; });
   const Floats expected = f(x).to_host();
   EXPECT_EQ(f[{.block = 256}](x).to_host(), expected);
-  EXPECT_EQ((f[{.grid = 3, .block = 64}](x).to_host()), expected);
+  EXPECT_EQ((f[{.grid = 1000, .block = 64}](x).to_host()), expected) << "a grid that covers the result";
+  if (on_gpu()) {
+    EXPECT_THROW((f[{.grid = 1, .block = 64}](x)), kl::Error) << "one that does not would leave elements unwritten";
+  }
   kl::Array<float> y({1000});
   f[{.block = 128}].into(y)(x);
   EXPECT_EQ(y.to_host(), expected);

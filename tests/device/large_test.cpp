@@ -9,7 +9,8 @@ class Large : public OnEachDevice {
  protected:
   void SetUp() override {
     OnEachDevice::SetUp();
-    if (!IsSkipped() && !on_gpu()) GTEST_SKIP() << "needs gigabytes; the cheap forms in arrays_test run on every device";
+    if (!IsSkipped() && !on_gpu())
+      GTEST_SKIP() << "needs gigabytes; the cheap forms in arrays_test run on every device";
   }
   /// Checks `y` in windows of 4096 around every multiple of 2^31 and at both ends.
   static void expect_constant(kl::Array<std::int8_t>& y, std::int64_t n, std::int8_t want) {
@@ -24,7 +25,8 @@ class Large : public OnEachDevice {
 };
 
 TEST_P(Large, more_than_2_31_elements) {
-  for (const std::int64_t n : {(std::int64_t(1) << 31) + 3, (std::int64_t(1) << 32) - 127, (std::int64_t(1) << 32) + 1}) {
+  for (const std::int64_t n :
+       {(std::int64_t(1) << 31) + 3, (std::int64_t(1) << 32) - 127, (std::int64_t(1) << 32) + 1}) {
     kl::Array<std::int8_t> x({n});
     x = std::int8_t(41);
     kl::Array<std::int8_t> y = x + std::int8_t(1);
@@ -40,7 +42,8 @@ TEST_P(Large, strided_offsets_beyond_2_31) {
   for (const std::int64_t row : {std::int64_t(0), std::int64_t(32767), std::int64_t(32774), rows - 7, rows - 1}) {
     const auto got = x(row, kl::all).to_host();
     for (std::int64_t c = 0; c < columns; ++c) {
-      ASSERT_EQ(got[static_cast<std::size_t>(c)], row % 7 == 0 && c >= 3 && (c - 3) % 5 == 0 ? 2 : 1) << row << ' ' << c;
+      ASSERT_EQ(got[static_cast<std::size_t>(c)], row % 7 == 0 && c >= 3 && (c - 3) % 5 == 0 ? 2 : 1)
+          << row << ' ' << c;
     }
   }
 }

@@ -93,10 +93,18 @@ TEST_P(Lifetime, concurrent_first_use) {
       start.arrive_and_wait();
       kl::Array<float> y;
       switch (t % 4) {
-        case 0: y = x * 3.0f + 1.0f; break;
-        case 1: y = x * x + 1.0f; break;
-        case 2: y = kl::where(x > 2.0f, x, 0.0f); break;
-        default: y = kl::sqrt(x * x); break;
+        case 0:
+          y = x * 3.0f + 1.0f;
+          break;
+        case 1:
+          y = x * x + 1.0f;
+          break;
+        case 2:
+          y = kl::where(x > 2.0f, x, 0.0f);
+          break;
+        default:
+          y = kl::sqrt(x * x);
+          break;
       }
       results[t] = y.to_host();
     });

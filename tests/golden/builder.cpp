@@ -1,4 +1,6 @@
 // tests/golden/builder.cpp -- how the tests write kernels down.
+#include <algorithm>
+
 #include "codegen/ir/op_info.h"
 #include "codegen/pass/passes.h"
 #include "tests/golden/kernels.h"
@@ -70,6 +72,16 @@ void Builder::store(codegen::NodeId value, std::string_view axes, int alignment)
   access.axes = axes_of(axes);
   stores_.push_back(access);
   kernel.body.outputs.push_back(value);
+}
+
+void Builder::dense(int alignment) {
+  for (std::vector<codegen::Access>* accesses : {&kernel.accesses, &stores_}) {
+    for (codegen::Access& access : *accesses) {
+      const auto& axes = access.axes;
+      const bool moves = std::find(axes.begin(), axes.end(), codegen::AxisClass::broadcast) == axes.end();
+      if (moves && !access.iota) access.dense_alignment = static_cast<std::uint8_t>(alignment);
+    }
+  }
 }
 
 codegen::Kernel Builder::finish() {

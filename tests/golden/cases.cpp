@@ -84,6 +84,29 @@ Case image() {
   return {"image_u8_index", b.finish(), {{512, 512, 3}}};
 }
 
+/// The same image without gaps, with a gain for each channel: vectors cross pixels and rows.
+Case dense_image() {
+  Builder b(3, narrow, "y = u8(clip(f32(x) * gain(channel) - (row + column)))");
+  const NodeId x = b.cast(b.load(DType::u8, "ssc", 1), DType::f32), gain = b.load(DType::f32, "bbc", 4);
+  const NodeId row = b.cast(b.iota("cbb"), DType::f32), column = b.cast(b.iota("bcb"), DType::f32);
+  const NodeId lit = b.op(Op::sub, {b.op(Op::mul, {x, gain}), b.op(Op::add, {row, column})});
+  const NodeId clipped =
+      b.op(Op::minimum, {b.op(Op::maximum, {lit, b.number(DType::f32, 0)}), b.number(DType::f32, 255)});
+  b.store(b.cast(clipped, DType::u8), "ssc", 1);
+  b.dense();
+  return {"dense_image_u8", b.finish(), {{512, 512, 3}}};
+}
+
+/// Points of three coordinates whose number is no multiple of the vector, moved by a vector and scaled one by one.
+Case dense_points() {
+  Builder b(2, narrow, "y = x * scale(point) + shift");
+  const NodeId x = b.load(DType::f32, "sc", 4), scale = b.load(DType::f32, "cb", 4),
+               shift = b.load(DType::f32, "bc", 4);
+  b.store(b.op(Op::add, {b.op(Op::mul, {x, scale}), shift}), "sc", 4);
+  b.dense(8);
+  return {"dense_points_f32", b.finish(), {{1001, 3}}};
+}
+
 Case complex_product() {
   Builder b(1, narrow, "y = s0 * conj(x)");
   const NodeId x = b.load(DType::c64, "c"), s = b.parameter(DType::c64);
@@ -150,7 +173,7 @@ std::vector<Case> cases() {
   return {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
           transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
           where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
-          activations()};
+          activations(),     dense_image(), dense_points()};
 }
 
 }  // namespace kiln::golden

@@ -1,12 +1,11 @@
 // tests/golden/emulation_test.cpp -- the golden kernels, compiled for the CPU, compute what their expressions say.
 //
 // Arguments are placed byte by byte as argument_layout() says, so a struct that differed from it would read garbage.
-#include "tests/golden/emulation.h"
+#include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include "codegen/schedule/divisor.h"
-#include "tests/golden/kernels.h"
+#include "tests/golden/emulation_run.h"
 
 namespace kiln::emulation {
 #pragma GCC diagnostic push
@@ -21,9 +20,6 @@ namespace swiglu {
 namespace gelu {
 #include "tests/golden/gelu_bias_bf16.cu"
 }
-namespace activations {
-#include "tests/golden/activations_f32.cu"
-}
 namespace strided {
 #include "tests/golden/strided_f32.cu"
 }
@@ -35,6 +31,12 @@ namespace batch {
 }
 namespace image {
 #include "tests/golden/image_u8_index.cu"
+}
+namespace dense_image {
+#include "tests/golden/dense_image_u8.cu"
+}
+namespace dense_points {
+#include "tests/golden/dense_points_f32.cu"
 }
 namespace product {
 #include "tests/golden/complex_c64.cu"
@@ -60,95 +62,6 @@ namespace single {
 namespace kiln::golden {
 namespace {
 
-/// One call: what the launcher would know.
-struct Call {
-  std::vector<const void*> pointers;                       ///< per access; null for iotas
-  std::vector<std::vector<std::int64_t>> strides;          ///< per access and axis
-  std::vector<std::vector<std::uint8_t>> parameters = {};  ///< bytes of each scalar
-};
-
-template <class T>
-std::vector<std::uint8_t> bytes_of(T value) {
-  std::vector<std::uint8_t> bytes(sizeof(T));
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
-}
-
-template <class Arguments>
-Arguments fill(const Case& test, const Call& call) {
-  const codegen::ArgumentLayout layout = codegen::argument_layout(test.kernel);
-  EXPECT_EQ(sizeof(Arguments), layout.size);
-  Arguments arguments;
-  auto* block = reinterpret_cast<std::uint8_t*>(&arguments);
-  for (const codegen::Argument& argument : layout.arguments) {
-    std::uint8_t* to = block + argument.offset;
-    const auto put_index = [&](std::int64_t value) { std::memcpy(to, &value, argument.size); };  // little endian
-    switch (argument.kind) {
-      case codegen::ArgumentKind::pointer:
-        std::memcpy(to, &call.pointers[argument.a], 8);
-        break;
-      case codegen::ArgumentKind::offset:
-        put_index(0);
-        break;
-      case codegen::ArgumentKind::extent:
-        put_index(test.extents.loop[argument.axis]);
-        break;
-      case codegen::ArgumentKind::stride:
-        put_index(call.strides[argument.a][argument.axis]);
-        break;
-      case codegen::ArgumentKind::divisor: {
-        const auto divisor = codegen::divisor_of(static_cast<std::uint32_t>(test.extents.loop[argument.axis]));
-        std::memcpy(to, &divisor, 8);
-        break;
-      }
-      case codegen::ArgumentKind::parameter:
-        std::memcpy(to, call.parameters[argument.a].data(), argument.size);
-        break;
-    }
-  }
-  return arguments;
-}
-
-/// The golden case `name` with other extents of the same class, so that the text is the same.
-Case resized(const std::string& name, std::vector<std::int64_t> extents) {
-  for (Case& test : cases()) {
-    if (test.name != name) continue;
-    const std::string key = schedule_of(test).key();
-    test.extents.loop = std::move(extents);
-    EXPECT_EQ(schedule_of(test).key(), key) << name << ": the extents belong to another class";
-    return test;
-  }
-  ADD_FAILURE() << "no golden case " << name;
-  return {};
-}
-
-template <class Arguments>
-void run(const Case& test, void (*kernel)(const Arguments), const Call& call) {
-  const auto arguments = fill<Arguments>(test, call);
-  const codegen::Schedule schedule = schedule_of(test);
-  emulation::launch(codegen::launch_shape(test.kernel, schedule, test.extents),
-                    schedule.form == codegen::Template::transpose, [&] { kernel(arguments); });
-}
-
-/// Aligned to 16 bytes as device memory is, exactly as long as the data, so that sanitizers see every overrun.
-template <class T>
-struct Buffer {
-  explicit Buffer(std::size_t count)
-      : size(count), data(static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{16}))) {}
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { ::operator delete(data, std::align_val_t{16}); }
-  T& operator[](std::size_t i) { return data[i]; }
-  std::size_t size;
-  T* data;
-};
-
-template <class T>
-void number(Buffer<T>& buffer, double scale, double start) {
-  for (std::size_t i = 0; i < buffer.size; ++i)
-    buffer[i] = static_cast<T>(start + scale * static_cast<double>(i % 251));
-}
-
 TEST(Emulation, SaxpyInPlace) {
   for (const std::int64_t n : {4, 1024, 5000}) {
     const Case test = resized("saxpy_f32", {n});
@@ -173,43 +86,6 @@ TEST(Emulation, SwigluRoundsOnceToBfloat16) {
   }
 }
 
-/// The distance of `got` from `want` in units in the last place of the float nearest to `unit_of`.
-double ulps(float got, long double want, long double unit_of) {
-  const int exponent = std::max(std::ilogb(static_cast<float>(unit_of)), -126);
-  return static_cast<double>(std::fabs(got - want) / std::ldexp(1.0L, exponent - 23));
-}
-
-// Rule: the bounds of tests/device/unary_float_test.cpp hold with approximations that are off by 1 ulp (expf and
-// rcp.approx) or 2 ulp (ex2.approx) on either side of the rounded value.
-TEST(Emulation, ActivationsHoldTheirBoundsUnderApproximateFunctions) {
-  constexpr std::size_t count = 1 << 15;
-  const Case test = resized("activations_f32", {count});
-  Buffer<float> x(count), sigmoid(count), silu(count), gelu(count), by_tanh(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto step = static_cast<double>(i / 2);  // magnitudes from 2^-30 to 2^6.6
-    x[i] = static_cast<float>((i % 2 ? -1 : 1) * std::exp2(step * (36.6 / (count / 2)) - 30));
-  }
-  double worst[4] = {};
-  for (int setting = 0; setting < 9; ++setting) {
-    emulation::errors = {setting % 3 - 1, setting / 3 - 1};
-    run(test, emulation::activations::kiln_flat_div_add_where_mul,
-        {{x.data, sigmoid.data, silu.data, gelu.data, by_tanh.data}, {{1}, {1}, {1}, {1}, {1}}});
-    for (std::size_t i = 0; i < count; ++i) {
-      const long double v = x[i], s = 1 / (1 + std::exp(-v));
-      const long double u = std::sqrt(2 / 3.14159265358979323846L) * (v + 0.044715L * v * v * v);
-      worst[0] = std::max(worst[0], ulps(sigmoid[i], s, s));
-      if (s > 0x1p-120L) worst[1] = std::max(worst[1], ulps(silu[i], v * s, v * s));
-      worst[2] = std::max(worst[2], ulps(gelu[i], v / 2 * std::erfc(-v * std::sqrt(0.5L)), v / 2));
-      worst[3] = std::max(worst[3], ulps(by_tanh[i], v / 2 * (1 + std::tanh(u)), v / 2));
-    }
-  }
-  emulation::errors = {};
-  EXPECT_LE(worst[0], 4) << "sigmoid";
-  EXPECT_LE(worst[1], 5) << "silu";
-  EXPECT_LE(worst[2], 6) << "gelu";
-  EXPECT_LE(worst[3], 8) << "gelu_tanh";
-}
-
 TEST(Emulation, GeluOfBiasedRows) {
   const Case test = resized("gelu_bias_bf16", {5, 4104});
   const std::size_t pitch = 4112;  // longer than a row, so that strides matter
@@ -227,18 +103,6 @@ TEST(Emulation, GeluOfBiasedRows) {
                    expected = 0.5 * z * (1 + std::erf(z / std::sqrt(2.0)));
       ASSERT_NEAR(value, expected, std::abs(expected) * 0x1p-8 + 1e-6) << row << " " << i;
     }
-}
-
-// Rule: the accuracy stated in the prelude, with the host's exp2f in place of the device's (which adds 2 ulp of
-// erfc(|x|)).
-TEST(Emulation, OnePlusErfHoldsItsBound) {
-  for (int i = -400000; i <= 400000; ++i) {
-    const float x = static_cast<float>(i) * 3e-5f;
-    ASSERT_NEAR(emulation::gelu::one_plus_erf(x), std::erfc(-static_cast<double>(x)), 1.2e-7) << x;
-  }
-  EXPECT_EQ(emulation::gelu::one_plus_erf(INFINITY), 2.0f);
-  EXPECT_EQ(emulation::gelu::one_plus_erf(-INFINITY), 0.0f);
-  EXPECT_TRUE(std::isnan(emulation::gelu::one_plus_erf(NAN)));
 }
 
 TEST(Emulation, EveryThirdElementBackwards) {
@@ -296,6 +160,40 @@ TEST(Emulation, ImageByPixelCoordinates) {
         ASSERT_NEAR(out[at], value, 1.0) << at;  // truncation may fall on either side
         ASSERT_LE(out[at], value + 1e-4) << at;
       }
+}
+
+TEST(Emulation, DenseImageStepsCoordinatesAcrossPixelsAndRows) {
+  for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{16, 5}, {1, 16}, {48, 37}}) {
+    const Case test = resized("dense_image_u8", {rows, columns, 3});
+    const auto count = static_cast<std::size_t>(rows * columns * 3);
+    Buffer<std::uint8_t> x(count), out(count);
+    number(x, 1, 0);
+    const float gain[] = {0.5f, 1, 2};
+    const std::vector<std::int64_t> c = {columns * 3, 3, 1};
+    run(test, emulation::dense_image::kiln_dense_minimum_maximum_sub_add,
+        {{x.data, gain, nullptr, nullptr, out.data}, {c, {0, 0, 1}, {1, 0, 0}, {0, 1, 0}, c}});
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto pixel = static_cast<std::int64_t>(i / 3);
+      const float value =
+          static_cast<float>(x[i]) * gain[i % 3] - static_cast<float>(pixel / columns + pixel % columns);
+      ASSERT_EQ(out[i], static_cast<std::uint8_t>(std::clamp(value, 0.0f, 255.0f))) << i;
+    }
+  }
+}
+
+// The scales end with the last point: a sanitizer sees a read beyond it.
+TEST(Emulation, DensePointsWithAPartialVector) {
+  for (const std::int64_t points : {1, 2, 1001, 1003}) {
+    const Case test = resized("dense_points_f32", {points, 3});
+    const auto count = static_cast<std::size_t>(points);
+    Buffer<float> x(3 * count), scale(count), out(3 * count + 4);
+    number(x, 0.5, 1), number(scale, 2, 1), number(out, 0, 77);
+    const float shift[] = {10, 20, 30};
+    run(test, emulation::dense_points::kiln_dense_add_mul,
+        {{x.data, scale.data, shift, out.data}, {{3, 1}, {1, 0}, {0, 1}, {3, 1}}});
+    for (std::size_t i = 0; i < 3 * count; ++i) ASSERT_EQ(out[i], x[i] * scale[i / 3] + shift[i % 3]) << i;
+    for (std::size_t i = 3 * count; i < 3 * count + 4; ++i) ASSERT_EQ(out[i], 77.0f) << "written past the end";
+  }
 }
 
 TEST(Emulation, ComplexProductWithConjugate) {

@@ -29,6 +29,8 @@ class Builder {
   codegen::NodeId node(codegen::NodeKind kind, DType type, std::initializer_list<codegen::NodeId> operands);
   codegen::NodeId op(Op op, std::initializer_list<codegen::NodeId> operands);
   void store(codegen::NodeId value, std::string_view axes, int alignment = 16);
+  /// Marks the accesses that move along every axis as dense, with their base aligned to `alignment`.
+  void dense(int alignment = 16);
   /// Loads may be added after stores: the contract wants the stores last.
   codegen::Kernel finish();
   /// The same with the body that the passes make of it.

@@ -28,7 +28,9 @@ std::string text(T value) {
 class Reporter {
  public:
   explicit Reporter(std::string rule) : rule_(std::move(rule)) {}
-  ~Reporter() { EXPECT_EQ(failures_, 0) << rule_ << ": " << failures_ << " mismatches, worst error " << worst_ << " ulp"; }
+  ~Reporter() {
+    EXPECT_EQ(failures_, 0) << rule_ << ": " << failures_ << " mismatches, worst error " << worst_ << " ulp";
+  }
   void note(double error) { worst_ = error > worst_ ? error : worst_; }
   void fail(const std::string& what) {
     if (failures_++ < 5) ADD_FAILURE() << rule_ << ": " << what;
@@ -60,8 +62,8 @@ void unary_float(const std::string& rule, const std::vector<T>& input, Expressio
     const double error = static_cast<double>(reference::error_in_ulp<R>(got[i], want));
     report.note(error);
     if (!(error <= storage_tolerance<R>(tolerance))) {
-      report.fail(text<T>(input[i]) + " -> " + text<R>(got[i]) + ", expected " + text(static_cast<double>(want)) + ", error " +
-                  text(error) + " ulp");
+      report.fail(text<T>(input[i]) + " -> " + text<R>(got[i]) + ", expected " + text(static_cast<double>(want)) +
+                  ", error " + text(error) + " ulp");
     }
     if (want == 0 && std::signbit(want) != std::signbit(reference::widen(got[i]))) {
       report.fail(text<T>(input[i]) + ": wrong sign of zero");
@@ -117,7 +119,8 @@ void binary_exact(const std::string& rule, const std::vector<T>& a, const std::v
   for (std::size_t i = 0; i < a.size(); ++i) {
     const R want = expected(a[i], b[i]), value = got[i];
     if (!(value == want)) {
-      report.fail("(" + text<T>(a[i]) + ", " + text<U>(b[i]) + ") -> " + text<R>(value) + ", expected " + text<R>(want));
+      report.fail("(" + text<T>(a[i]) + ", " + text<U>(b[i]) + ") -> " + text<R>(value) + ", expected " +
+                  text<R>(want));
     }
   }
 }

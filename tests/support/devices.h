@@ -28,5 +28,6 @@ class OnEachDevice : public testing::TestWithParam<const char*> {
   std::optional<kl::DeviceGuard> guard_;
 };
 
-#define KILN_ON_EACH_DEVICE(Fixture) \
-  INSTANTIATE_TEST_SUITE_P(Device, Fixture, testing::Values("cpu", "cuda"), [](const auto& each) { return std::string(each.param); })
+#define KILN_ON_EACH_DEVICE(Fixture)                                        \
+  INSTANTIATE_TEST_SUITE_P(Device, Fixture, testing::Values("cpu", "cuda"), \
+                           [](const auto& each) { return std::string(each.param); })

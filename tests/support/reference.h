@@ -1,7 +1,8 @@
-// tests/support/reference.h -- the independent meaning of operations: long double, __int128 and std::complex, never kiln.
+// tests/support/reference.h -- the independent meaning of operations: long double, __int128 and std::complex, never
+// kiln.
 //
-// Rules are those of docs/semantics: NumPy 2 for maximum/minimum/floor_divide/remainder/sign/round, C99 for the functions,
-// wrapping integers, saturating conversions.
+// Rules are those of docs/semantics: NumPy 2 for maximum/minimum/floor_divide/remainder/sign/round, C99 for the
+// functions, wrapping integers, saturating conversions.
 #pragma once
 
 #include <cmath>
@@ -19,8 +20,8 @@ using Real = long double;
 using Int = __int128;
 
 template <class T>
-inline constexpr bool is_float = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, kiln::half> ||
-                                 std::is_same_v<T, kiln::bfloat16>;
+inline constexpr bool is_float = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                                 std::is_same_v<T, kiln::half> || std::is_same_v<T, kiln::bfloat16>;
 template <class T>
 inline constexpr bool is_complex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
@@ -201,7 +202,8 @@ T saturate(Real value) {
     return value != 0;  // NaN is true
   } else {
     if (std::isnan(value)) return 0;
-    const Real low = static_cast<Real>(std::numeric_limits<T>::min()), high = static_cast<Real>(std::numeric_limits<T>::max());
+    const Real low = static_cast<Real>(std::numeric_limits<T>::min()),
+               high = static_cast<Real>(std::numeric_limits<T>::max());
     if (value <= low) return std::numeric_limits<T>::min();
     if (value >= high) return std::numeric_limits<T>::max();
     return static_cast<T>(std::trunc(value));

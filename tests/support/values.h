@@ -18,7 +18,8 @@ std::vector<T> special() {
     return {false, true};
   } else if constexpr (reference::is_complex<T>) {
     using F = typename T::value_type;
-    return {T(0, 0), T(1, 0), T(0, 1), T(-1, 0), T(0, -1), T(3, 4), T(F(-0.5), F(0.25)), T(F(1e-3), F(-2)), T(-2, F(1e-3))};
+    return {T(0, 0),           T(1, 0),       T(0, 1), T(-1, 0), T(0, -1), T(3, 4), T(F(-0.5), F(0.25)),
+            T(F(1e-3), F(-2)), T(-2, F(1e-3))};
   } else if constexpr (reference::is_float<T>) {
     using reference::Format;
     std::vector<T> out;
@@ -31,8 +32,27 @@ std::vector<T> special() {
     };
     const reference::Real tiny = std::ldexp(1.0L, Format<T>::min_exponent);
     const reference::Real least = std::ldexp(1.0L, Format<T>::min_exponent - Format<T>::digits + 1);
-    for (reference::Real v : {0.0L, 1.0L, 0.5L, 1.5L, 2.5L, 2.0L, 3.0L, 0.1L, 0.49999997L, 0.75L, 7.0L, 10.0L, 88.0L, 100.0L, tiny,
-                              least, 3 * least, tiny / 2, reference::largest<T>(), 3.14159265358979L, 1.5707963267949L,
+    for (reference::Real v : {0.0L,
+                              1.0L,
+                              0.5L,
+                              1.5L,
+                              2.5L,
+                              2.0L,
+                              3.0L,
+                              0.1L,
+                              0.49999997L,
+                              0.75L,
+                              7.0L,
+                              10.0L,
+                              88.0L,
+                              100.0L,
+                              tiny,
+                              least,
+                              3 * least,
+                              tiny / 2,
+                              reference::largest<T>(),
+                              3.14159265358979L,
+                              1.5707963267949L,
                               std::numeric_limits<reference::Real>::infinity()}) {
       push(v);
       push(-v);
@@ -41,7 +61,8 @@ std::vector<T> special() {
     return out;
   } else {
     using L = std::numeric_limits<T>;
-    return {T(0), T(1), T(2), T(3), T(7), T(-1), T(-2), T(-7), T(10), T(100), L::min(), T(L::min() + 1), L::max(), T(L::max() - 1)};
+    return {T(0),     T(1),           T(2), T(3), T(7), T(-1), T(-2), T(-7), T(10), T(100), L::min(), T(L::min() + 1),
+            L::max(), T(L::max() - 1)};
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/emit/cuda_expression.h"
 #include "codegen/emit/cuda_prelude.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/emit/emit.h"
@@ -46,6 +47,40 @@ TEST(CudaLiteral, LeastIntegersAreExpressions) {
   EXPECT_EQ(cuda::literal(DType::i32, 0x80000000u), "(-2147483647 - 1)");
   EXPECT_EQ(cuda::literal(DType::i8, 0xff), "i8(-1)");
   EXPECT_EQ(cuda::literal(DType::u64, ~0ull), "18446744073709551615ull");
+}
+
+TEST(CudaSelect, NegativeZeroIsHiddenFromPtxas) {
+  // ptxas 13.0 compiles `x > c ? -0.0f : 1.0f` to FSET, whose values are 0.0f and 1.0f: the sign would be lost.
+  const auto select = [](DType type, std::uint64_t bits, std::uint64_t other) {
+    cuda::Prelude prelude;
+    Node node{.kind = NodeKind::operation, .type = type, .op = Op::where, .arity = 3};
+    const std::string operands[] = {"c", cuda::literal(type, bits), cuda::literal(type, other)};
+    const DType types[] = {DType::b1, type, type};
+    return cuda::expression(node, operands, types, prelude);
+  };
+  EXPECT_EQ(select(DType::f32, 0x80000000u, 0x3f800000u), "c ? __uint_as_float(sign_bit()) : 1.0f");
+  EXPECT_EQ(select(DType::f32, 0xbf800000u, 0x80000000u), "c ? (-1.0f) : __uint_as_float(sign_bit())");
+  EXPECT_EQ(select(DType::f32, 0x80000000u, 0x40000000u), "c ? __uint_as_float(0x80000000u) : 2.0f");
+  EXPECT_EQ(select(DType::i32, 0x80000000u, 0x3f800000u), "c ? i32(sign_bit()) : 1065353216");
+}
+
+/// The polynomial and the exponential form of tanh_f32, evaluated as the device does but with an exact exp2 and
+/// division.
+TEST(CudaPrelude, TanhIsWithinTwoUlp) {
+  double worst = 0;
+  for (int i = -40000; i <= 40000; ++i) {
+    const float x = static_cast<float>(i) * 2.5e-4f, a = std::fabs(x), s = a * a;
+    float p = -0x1.77df10p-12f;
+    for (const float c :
+         {0x1.2da5bep-9f, -0x1.046104p-7f, 0x1.6009a6p-6f, -0x1.b96226p-5f, 0x1.110be2p-3f, -0x1.55553cp-2f})
+      p = std::fma(p, s, c);
+    const float r = 1.0f / (static_cast<float>(std::exp2(static_cast<double>(a * 0x1.715476p+1f))) + 1.0f);
+    const float y = std::copysign(a < 1.0f ? std::fma(p * s, a, a) : std::fma(-2.0f, r, 1.0f), x);
+    const double want = std::tanh(static_cast<double>(x));
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(want), -126) - 23);
+    if (x != 0) worst = std::max(worst, std::fabs(static_cast<double>(y) - want) / unit);
+  }
+  EXPECT_LE(worst, 1.5) << "leaves half an ulp for ex2.approx and rcp.approx";
 }
 
 TEST(CudaPrelude, HoldsWhatIsUsedAndWhatThatNeeds) {

@@ -114,6 +114,7 @@ TEST(KernelKey, ChangesWithEverythingThatChangesCodeAndNothingElse) {
   EXPECT_TRUE(changed([](Kernel& k) { k.accesses[0].axes[0] = AxisClass::broadcast; }));
   EXPECT_TRUE(changed([](Kernel& k) { k.parameters[1] = DType::f32; }));
   EXPECT_TRUE(changed([](Kernel& k) { k.body.outputs = {k.body.load(0, DType::f32)}; }));
+  EXPECT_TRUE(changed([](Kernel& k) { k.accesses[0].dense_alignment = 16; }));
   EXPECT_TRUE(changed([](Kernel& k) { k.rank = 2; }));
 }
 

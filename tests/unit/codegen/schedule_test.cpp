@@ -47,6 +47,11 @@ void expect_covers(const Kernel& kernel, const std::vector<std::int64_t>& extent
   EXPECT_LE(at(shape.block, 0) * at(shape.block, 1) * at(shape.block, 2), schedule.block);
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis + 1 < extents.size(); ++axis) rows *= extents[axis];
+  if (schedule.form == Template::dense) {
+    EXPECT_GE(at(shape.grid, 0) * at(shape.block, 0) * schedule.vector, rows * extents.back());
+    EXPECT_EQ(at(shape.grid, 1) * at(shape.grid, 2) * at(shape.block, 1), 1);
+    return;
+  }
   if (schedule.form == Template::transpose) {
     const std::int64_t turned = extents[static_cast<std::size_t>(turned_axis(kernel))];
     EXPECT_GE(at(shape.grid, 0) * schedule.tile, extents.back());
@@ -156,6 +161,40 @@ TEST(Choice, TurnedOperandsStayWithinSharedMemory) {
   kernel.accesses.assign(4, access(DType::f32, {c, s}, false));
   kernel.accesses.push_back(access(DType::f32, {s, c}, true));
   EXPECT_EQ(turned_accesses(kernel, 64), (std::vector<int>{0, 1})) << "two tiles of 16640 bytes fit into 48 KiB";
+}
+
+/// y = x along an innermost axis of 3 that only an index or a gain tells from the others.
+Kernel interleaved(DType type) {
+  Kernel kernel = copy({s, s, c}, type);
+  for (Access& moved : kernel.accesses) moved.dense_alignment = 16;
+  kernel.accesses.insert(kernel.accesses.begin(), access(DType::f32, {b, b, c}, false, 4));
+  return kernel;
+}
+
+TEST(Launch, DenseVectorsCoverEveryElement) {
+  for (const auto& shape : std::vector<std::vector<std::int64_t>>{{1, 1, 3}, {1080, 1920, 3}, {70000, 70000, 3}}) {
+    EXPECT_EQ(choose(interleaved(DType::u8), shape).form, Template::dense);
+    expect_covers(interleaved(DType::u8), shape);
+  }
+}
+
+TEST(Choice, DenseFormFillsSixteenBytesAcrossShortRows) {
+  const Schedule bytes = choose(interleaved(DType::u8), {1080, 1920, 3});
+  EXPECT_EQ(bytes.vector, 16) << "the gain of a channel does not narrow the image";
+  EXPECT_TRUE(bytes.whole_vectors);
+  EXPECT_FALSE(choose(interleaved(DType::u8), {1080, 1921, 3}).whole_vectors);
+  EXPECT_EQ(choose(interleaved(DType::f32), {1080, 1920, 3}).vector, 4);
+}
+
+TEST(Choice, DenseFormNeedsDenseResultsAndMostOfTheBytes) {
+  const std::vector<std::int64_t> shape = {1080, 1920, 3};
+  Kernel padded = interleaved(DType::u8);
+  padded.accesses[2].dense_alignment = 0;
+  EXPECT_EQ(choose(padded, shape).form, Template::general) << "a result with gaps";
+  Kernel gathered = interleaved(DType::u8);
+  gathered.accesses[0].axes = {s, s, s};
+  EXPECT_EQ(choose(gathered, shape).form, Template::general) << "4 gathered bytes beside 2 dense ones";
+  EXPECT_EQ(choose(interleaved(DType::f32), {1080, 1920, 4}).form, Template::general) << "rows hold a whole vector";
 }
 
 TEST(Choice, RowBroadcastDoesNotDecideTheVector) {

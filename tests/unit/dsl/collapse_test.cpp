@@ -120,6 +120,21 @@ TEST(Classes, AlignmentIsLimitedByBaseAndByOuterSteps) {
   EXPECT_EQ(alignment({0}, 4096, DType::f64), 8);
 }
 
+TEST(Classes, DenseMeansRowMajorWithoutGapsAndAShortInnermostAxis) {
+  const auto dense = [](std::initializer_list<std::int64_t> extents, std::initializer_list<std::int64_t> strides,
+                        std::uint64_t base) {
+    return dense_alignment(nest_of({strided(extents, strides)}, 0), 0, base);
+  };
+  EXPECT_EQ(dense({5, 7, 3}, {21, 3, 1}, 4096), 16);
+  EXPECT_EQ(dense({5, 7, 3}, {21, 3, 1}, 4096 + 3), 1);
+  EXPECT_EQ(dense({5, 7, 3}, {24, 3, 1}, 4096), 0) << "padded rows";
+  EXPECT_EQ(dense({5, 7, 3}, {0, 0, 1}, 4096), 0) << "broadcast";
+  EXPECT_EQ(dense({5, 7, 3}, {1, 5, 35}, 4096), 0) << "another order";
+  EXPECT_EQ(dense({5, 31}, {31, 1}, 4096), 16);
+  EXPECT_EQ(dense({5, 32}, {32, 1}, 4096), 0) << "long enough for vectors along it";
+  EXPECT_EQ(dense({7}, {1}, 4096), 0) << "one axis is flat anyway";
+}
+
 TEST(Classes, IndexWidthFollowsReachAndRoundedCount) {
   const DType f32[] = {DType::f32}, i8[] = {DType::i8};
   const auto width = [](std::int64_t n, std::int64_t stride, std::span<const DType> types) {
