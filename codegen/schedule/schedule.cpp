@@ -164,6 +164,8 @@ Schedule dense_schedule(const Kernel& kernel, const Extents& extents, int vector
   schedule.vector = vector;
   schedule.whole_vectors = element_count(extents) % vector == 0;
   schedule.min_blocks = choose_min_blocks(kernel, schedule.block, vector);
+  if (kernel.index == IndexWidth::bits64)
+    schedule.min_blocks /= 2;  // coordinates and addresses take twice the registers
   schedule.reason = fmt::format(
       "the innermost axis is short and results are dense: {} elements per thread across rows, coordinates stepped",
       vector);

@@ -106,6 +106,28 @@ TEST(Widths, UnderalignedComplexMovesByParts) {
   EXPECT_EQ(binary->log, "");
 }
 
+// Rule: the dense form takes every element type, both index widths, and operands that it reads by coordinates.
+TEST(Dense, EveryTypeAndIndexWidthCompilesWithoutWarnings) {
+  for (int number = 0; number < dtype_count; ++number) {
+    const auto type = static_cast<DType>(number);
+    const int alignment = static_cast<int>(size_of(real_of(type)));
+    for (const auto index : {codegen::IndexWidth::bits32, codegen::IndexWidth::bits64}) {
+      Builder b(3, index, "y = x where m");
+      const NodeId x = b.load(type, "ssc", alignment);
+      b.store(x, "ssc", alignment);
+      b.store(b.load(type, "bsb", alignment), "ssc", alignment);
+      if (size_of(type) == 8) b.store(b.iota("cbs"), "ssc", 8);
+      b.dense(alignment);
+      const Case test{"", b.finish(), {{7, 5, 3}}};
+      const bool fills_an_access = type == DType::c128;
+      ASSERT_EQ(schedule_of(test).form, fills_an_access ? codegen::Template::general : codegen::Template::dense);
+      KILN_COMPILED_OR_SKIP(binary, source_of(test), "sm_90");
+      EXPECT_EQ(binary->log, "") << name_of(type);
+      EXPECT_EQ(binary->spill_bytes, 0) << name_of(type);
+    }
+  }
+}
+
 // Rule: many operands lower the promised occupancy rather than spill.
 TEST(Registers, ManyOperandsDoNotSpill) {
   Builder b(1, codegen::IndexWidth::bits32, "y = sum of twenty arrays");

@@ -181,8 +181,7 @@ TEST(Emulation, DenseImageStepsCoordinatesAcrossPixelsAndRows) {
   }
 }
 
-// The buffers end where the data ends: reading or writing past a partial vector would be seen by a sanitizer, and the
-// scale of a point beyond the last one here.
+// The scales end with the last point: a sanitizer sees a read beyond it.
 TEST(Emulation, DensePointsWithAPartialVector) {
   for (const std::int64_t points : {1, 2, 1001, 1003}) {
     const Case test = resized("dense_points_f32", {points, 3});
