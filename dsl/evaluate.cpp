@@ -28,7 +28,7 @@ void trace(detail::Recorder& recorder, const void* environment, detail::NodeId* 
 /// Calls `run(call)` with everything of `e` in place.
 template <class Run>
 auto with_call(const detail::Evaluation& e, Run run) {
-  Gathered gathered(e.parts, e.part_count);
+  Gathered gathered(e.parts, e.part_count, e.where);
   if (e.signature) gathered.add_tag(e.signature);
   const Environment environment{&gathered, &e};
   detail::Call call;
@@ -37,6 +37,7 @@ auto with_call(const detail::Evaluation& e, Run run) {
   call.target_count = e.target_count;
   call.trace = &trace;
   call.environment = &environment;
+  call.is_function = e.trace != nullptr;
   call.name = e.name;
   call.options = e.options;
   call.launch = e.launch;
@@ -56,10 +57,12 @@ void evaluate(Site& site, const Evaluation& evaluation) {
   dsl::with_call(evaluation, [&](const Call& call) { execute(site, call); });
 }
 
-void evaluate(InlineSite& site, Handle& target, const Slot* slots) {
+void evaluate(InlineSite& site, Handle& target, const Slot* slots) { evaluate(site, target, slots, Where{}); }
+
+void evaluate(InlineSite& site, Handle& target, const Slot* slots, Where where) {
   const Parts parts{site.code, slots, site.size};
   Target to{&target, site.type, site.resizable};
-  evaluate(site.site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &to});
+  evaluate(site.site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &to, .where = where});
 }
 
 Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch) {

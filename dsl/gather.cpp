@@ -52,7 +52,8 @@ bool has_fragments(const detail::Parts* parts, unsigned count) {
 
 }  // namespace
 
-Gathered::Gathered(const detail::Parts* parts, unsigned count) : parts_(parts), part_count_(count) {
+Gathered::Gathered(const detail::Parts* parts, unsigned count, detail::Where where)
+    : parts_(parts), part_count_(count) {
   if (has_fragments(parts, count)) {
     fragments_ = fragments_below(parts, count);
     for (unsigned i = 0; i < fragments_.size(); ++i) numbers_.emplace_back(fragments_[i], i);
@@ -66,6 +67,7 @@ Gathered::Gathered(const detail::Parts* parts, unsigned count) : parts_(parts), 
     if (!where_.file && program.size && is_placed(program.code[program.size - 1].kind))
       where_ = place_of(program.code, program.slots, program.size, program.size - 1);
   }
+  if (!where_.file) where_ = where;
   for (const detail::Fragment* fragment : fragments_) {
     tags_.push(fragment->program);
     fragment_bases_.push_back({inputs_.size(), scalars_.size()});
@@ -126,7 +128,8 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
     const Instruction& step = program.code[i];
     const Slot& slot = program.slots[i];
     const std::size_t first = stack.size() - step.arity;
-    const detail::Where where = is_placed(step.kind) ? place_of(program.code, program.slots, program.size, i) : where_;
+    detail::Where where = is_placed(step.kind) ? place_of(program.code, program.slots, program.size, i) : where_;
+    if (!where.file) where = where_;
     NodeId node = 0;
     switch (step.kind) {
       case Instruction::input:

@@ -38,7 +38,8 @@ class ShortList {
 /// fragment below them.
 class Gathered {
  public:
-  Gathered(const detail::Parts* parts, unsigned count);
+  /// `where` is the place of the evaluation, for parts that do not know theirs.
+  Gathered(const detail::Parts* parts, unsigned count, detail::Where where = {});
   Gathered(const Gathered&) = delete;
   Gathered& operator=(const Gathered&) = delete;
 

@@ -30,12 +30,19 @@ bool merge(Shape& result, const Shape& shape) {
   return true;
 }
 
+/// The type that the user's operand had before promotion.
+DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
+  const Node& node = graph[id];
+  const bool promoted = node.kind == NodeKind::cast && graph[node.operands[0]].kind == NodeKind::input;
+  return promoted ? graph[node.operands[0]].type : node.type;
+}
+
 [[noreturn]] void fail_broadcast(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
   const Node& node = graph[id];
   std::string operands;
   for (const codegen::NodeId operand : node.inputs()) {
     if (!operands.empty()) operands += operand == node.inputs().back() ? " and " : ", ";
-    operands += fmt::format("{} of {}", to_text(shapes[operand]), name_of(graph[operand].type));
+    operands += fmt::format("{} of {}", to_text(shapes[operand]), name_of(type_before_promotion(graph, operand)));
   }
   fail<ShapeError>(
       "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "

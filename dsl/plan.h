@@ -54,6 +54,7 @@ struct Plan {
   std::vector<std::uint64_t> temporaries;  ///< bytes each; for results that overlap their operands
   std::vector<Launch> launches;
   std::vector<std::uint32_t> non_negative;  ///< scalar slots that are exponents of integer powers
+  detail::Where where;                      ///< in the traced lambda; null for inline expressions, which share plans
 };
 
 /// Allocates results, fills argument blocks, launches. Targets change only after everything is enqueued.

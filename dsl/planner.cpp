@@ -71,6 +71,7 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
   plan->targets = draft.targets;
   plan->temporaries = draft.temporaries;
   plan->non_negative = draft.non_negative;
+  if (call.is_function) plan->where = call.where;
   for (const std::string& note : draft.notes) KILN_LOG(3, "{}{}", note, place(call.where));
   const CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
   for (const DraftKernel& kernel : draft.kernels) {

@@ -137,6 +137,8 @@ NodeId Recorder::operation(Op op, DType result, const NodeId* operands, unsigned
 NodeId Recorder::index(NodeId value, int axis, Where where) {
   check_node(value, "index", where);
   const int rank = ranks_[value];
+  if (rank == 0)
+    fail<ShapeError>("kl::index: axis {} of a value without axes{}; it has no coordinates", axis, dsl::place(where));
   if (axis < -rank || axis >= rank) {
     fail<ShapeError>("kl::index: axis {} does not exist in an expression of rank {}{}; use {} to {}", axis, rank,
                      dsl::place(where), -rank, rank - 1);

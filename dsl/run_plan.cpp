@@ -67,17 +67,19 @@ void note_uses(const Plan& plan, const Call& call, runtime::NativeStream stream)
     if (!plan.targets[t].allocate) note(*call.targets[t].handle);
 }
 
+detail::Where where_of(const Plan& plan, const Call& call) { return call.where.file ? call.where : plan.where; }
+
 void check_exponents(const Plan& plan, const Call& call) {
   for (const std::uint32_t slot : plan.non_negative) {
     if (!is_negative(call.scalars[slot])) continue;
     char text[96];
     fail<TypeError>(
         "kl::pow: an integer to the power {}{} has no integer value; cast the base to a floating type with kl::cast",
-        scalar_text(call.scalars[slot], text, sizeof text), place(call.where));
+        scalar_text(call.scalars[slot], text, sizeof text), place(where_of(plan, call)));
   }
 }
 
-void patch(const Launch& launch, const Call& call, char* const* bases, unsigned char* block) {
+void patch(const Plan& plan, const Launch& launch, const Call& call, char* const* bases, unsigned char* block) {
   std::memcpy(block, launch.image.data(), launch.image.size());
   for (const PointerPatch& pointer : launch.pointers) {
     char* const address = bases[pointer.base] + pointer.bytes;
@@ -95,7 +97,19 @@ void patch(const Launch& launch, const Call& call, char* const* bases, unsigned 
     } else if (scalar.copy_bytes) {
       std::memcpy(block + scalar.at, value.bytes, scalar.copy_bytes);
     } else if (!convert_scalar(value, scalar.type, block + scalar.at)) [[unlikely]] {
-      fail_conversion(value, scalar.type, call.where);
+      fail_conversion(value, scalar.type, where_of(plan, call));
+    }
+  }
+}
+
+/// A scalar that does not fit must be refused before the first of several kernels has written anything.
+void check_scalars(const Plan& plan, const Call& call) {
+  alignas(16) unsigned char converted[16];
+  for (const Launch& launch : plan.launches) {
+    for (const ScalarPatch& scalar : launch.scalars) {
+      const detail::ScalarArgument& value = call.scalars[scalar.slot];
+      if (!scalar.copy_bytes && !convert_scalar(value, scalar.type, converted))
+        fail_conversion(value, scalar.type, where_of(plan, call));
     }
   }
 }
@@ -104,7 +118,7 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
   for (const Launch& launch : plan.launches) {
     const std::size_t bytes = launch.image.size();
     SmallArray<unsigned char, inline_block_bytes> block(bytes);
-    patch(launch, call, bases, block.data());
+    patch(plan, launch, call, bases, block.data());
     KILN_LOG(2, "launch {} grid {}x{}x{} block {}x{}x{} units {}", launch.compiled->source.entry, launch.shape.grid[0],
              launch.shape.grid[1], launch.shape.grid[2], launch.shape.block[0], launch.shape.block[1],
              launch.shape.block[2], launch.shape.units);
@@ -119,6 +133,8 @@ void run_plan(const Plan& plan, const Call& call) {
       call.launch && call.launch->has_stream ? call.launch->stream : current_stream(plan.device);
   if (!plan.non_negative.empty()) [[unlikely]]
     check_exponents(plan, call);
+  if (plan.launches.size() > 1) [[unlikely]]
+    check_scalars(plan, call);
 
   const unsigned inputs = call.input_count, targets = call.target_count;
   SmallArray<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());

@@ -2,6 +2,7 @@
 #include "dsl/site.h"
 
 #include "dsl/drafting.h"
+#include "dsl/infer.h"
 #include "dsl/planner.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
@@ -19,16 +20,29 @@ void check_operands(const detail::Call& call) {
   }
 }
 
+/// A call of a traced function does not know its own line; the last one of the lambda stands in for it.
+detail::Call with_place(const detail::Call& call, const Trace& trace) {
+  detail::Call placed = call;
+  if (!call.is_function || call.where.file) return placed;
+  for (codegen::NodeId id = 0; id < trace.graph.size(); ++id) {
+    const Where where = where_of(trace.graph, id);
+    if (where.file) placed.where = where;
+  }
+  return placed;
+}
+
 std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call) {
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
   const std::shared_ptr<const Trace> trace = table.traces.get(call);
   try {
-    return finish(draft(*trace, call, device, machine), call, machine);
+    const detail::Call placed = with_place(call, *trace);
+    return finish(draft(*trace, placed, device, machine), placed, machine);
   } catch (const ShapeError&) {
     // Expressions of one type share a site: record again, so that the message names this line and not the first one's.
     const std::shared_ptr<const Trace> fresh = record(call);
-    return finish(draft(*fresh, call, device, machine), call, machine);
+    const detail::Call placed = with_place(call, *fresh);
+    return finish(draft(*fresh, placed, device, machine), placed, machine);
   }
 }
 

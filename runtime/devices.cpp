@@ -64,7 +64,11 @@ Backend& backend(DeviceId device) {
     return cpu_backend();
   }
   const CudaDevices& cuda = cuda_devices();
-  if (cuda.backends.empty()) fail<DeviceError>("cuda:{} cannot be used: {}", device.index, cuda.reason);
+  if (cuda.backends.empty()) {
+    fail<DeviceError>(
+        "cuda:{} cannot be used: {}\nWithout a GPU use the CPU device: KILN_DEVICE=cpu, or kl::Device::cpu()",
+        device.index, cuda.reason);
+  }
   if (device.index < 0 || static_cast<std::size_t>(device.index) >= cuda.backends.size()) {
     fail<DeviceError>("cuda:{} does not exist: there {} {} CUDA device{} here (the first is cuda:0)", device.index,
                       cuda.backends.size() == 1 ? "is" : "are", cuda.backends.size(),

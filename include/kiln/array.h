@@ -14,9 +14,9 @@ inline constinit InlineSite site_of{code_of<S>.items, S::size, T, Resizable};
 
 /// Evaluates `e` into one destination.
 template <bool Resizable, DType T, class S>
-void assign(Handle& target, const Expression<S>& e) {
+void assign(Handle& target, const Expression<S>& e, Where w = {}) {
   require_convertible<S::type, T>();
-  evaluate(site_of<Resizable, T, S>, target, e.slots);
+  evaluate(site_of<Resizable, T, S>, target, e.slots, w);
 }
 
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
@@ -195,9 +195,9 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   /// Evaluates an expression or copies a view, converting the elements.
   template <class X>
     requires(detail::array_operand<X>)
-  Array(X&& x) {
-    detail::assign<true, Base::dtype>(this->handle_,
-                                      detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>));
+  Array(X&& x, detail::Where w = detail::Where::current()) {
+    detail::assign<true, Base::dtype>(
+        this->handle_, detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>), w);
   }
 
   Array& operator=(Array&& other) noexcept {
@@ -251,9 +251,9 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   View<T> flip(detail::Where w = detail::Where::current()) { return all().flip(w); }
   View<T> flip(int axis, detail::Where w = detail::Where::current()) { return all().flip(axis, w); }
   template <class... Items>
-    requires(sizeof...(Items) > 0 && (std::is_convertible_v<Items, detail::SliceItem> && ...))
-  View<T> operator()(const Items&... items) {
-    return all()(detail::SliceItem(items)...);
+    requires(std::is_convertible_v<Items, detail::SliceItem> && ...)
+  View<T> operator()(detail::SliceItem first, const Items&... items) {
+    return all()(first, items...);
   }
 
   // For the library's templates.

@@ -74,8 +74,8 @@ void evaluate_tie(Tie<X...>& to, const Expression<S>&... e) {
 /// Computes an expression into a new array.
 template <class X>
   requires(detail::array_operand<X>)
-Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x) {
-  return Array<typename std::remove_cvref_t<X>::value_type>(static_cast<X&&>(x));
+Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x, detail::Where w = detail::Where::current()) {
+  return Array<typename std::remove_cvref_t<X>::value_type>(static_cast<X&&>(x), w);
 }
 
 /// Computes several expressions in one kernel: auto [s, q] = kl::eval(a + b, a * b).
@@ -120,7 +120,7 @@ Inspection inspect(X&& x, const char* arch = nullptr) {
 
 template <class S>
 typename Expression<S>::value_type Expression<S>::item(detail::Where w) const {
-  return eval(*this).item(w);
+  return eval(*this, w).item(w);
 }
 template <class S>
 template <class T>

@@ -106,10 +106,12 @@ class Jit {
     typename T::Arrays results;
     return T::inspect(*this, results, arch, arguments...);
   }
-  /// Compiles ahead of the first call, without a GPU: array arguments as kl::Sig<T, rank>, numbers by their type.
+  /// Compiles ahead of the first call, without a GPU: array arguments as kl::Sig<T, rank>, numbers by their type. No
+  /// architectures mean the current device.
   template <class... S>
   void compile(const CompileFor& what) const {
     for (const char* arch : what.archs) inspect_for(arch, detail::SignatureArgument<S>::make()...);
+    if (what.archs.empty()) inspect(detail::SignatureArgument<S>::make()...);
   }
 
   // For the library's templates.

@@ -1,6 +1,8 @@
 // kiln/kiln.h -- everything: include this.
 #pragma once
 
+#include <span>  // for kl::from_host(std::span{...}, shape)
+
 // In order of dependence, each header first from here: error messages then list few "included from" lines.
 // clang-format off
 #include <kiln/dtype.h>

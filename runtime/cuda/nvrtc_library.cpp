@@ -79,6 +79,13 @@ std::string joined(const std::vector<std::string>& items, const char* before) {
   return text;
 }
 
+/// A named NVRTC that cannot be used must not go unnoticed because another one was found.
+void warn_if_not_named(const State& s) {
+  const std::string named = s.hidden ? "" : nvrtc_places().named;
+  if (named.empty() || s.library->path.starts_with(named)) return;
+  warn_once(fmt::format("KILN_NVRTC={} is not a usable NVRTC 12.0 or later; taking {}", named, s.library->path));
+}
+
 }  // namespace
 
 std::string Nvrtc::description() const { return fmt::format("NVRTC {}.{} ({})", major, minor, path); }
@@ -99,6 +106,7 @@ const Nvrtc& nvrtc() {
     s.identity = files::identity(path);
     KILN_LOG(1, "{}", library->description());
     s.library = std::move(library);
+    warn_if_not_named(s);
     return *s.library;
   }
   fail<CompileError>(

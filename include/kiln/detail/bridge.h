@@ -124,6 +124,7 @@ struct Call {
   const char* name = nullptr;  ///< the user's name for a jit function, or null
   CodeOptions options;
   const LaunchControl* launch = nullptr;
+  bool is_function = false;  ///< of a traced lambda, whose lines stand in for a call that does not know its own
   Where where;
 };
 

@@ -11,19 +11,21 @@ struct Sig;
 
 namespace detail {
 
-/// Up to 16 architecture names.
+/// Up to 32 architecture names: more than there are.
 class Archs {
  public:
+  Archs() = default;
   Archs(std::initializer_list<const char*> names) {
     for (const char* n : names) {
-      if (count_ < 16) names_[count_++] = n;
+      if (count_ < 32) names_[count_++] = n;
     }
   }
+  bool empty() const { return count_ == 0; }
   const char* const* begin() const { return names_; }
   const char* const* end() const { return names_ + count_; }
 
  private:
-  const char* names_[16] = {};
+  const char* names_[32] = {};
   unsigned count_ = 0;
 };
 

@@ -60,8 +60,9 @@ struct InlineSite {
   bool resizable;
   Site site{};
 };
-/// Evaluates into `target`.
+/// Evaluates into `target`. `where` is named when no operation of the expression knows its own place (`a == b`).
 KILN_API void evaluate(InlineSite& site, Handle& target, const Slot* slots);
+KILN_API void evaluate(InlineSite& site, Handle& target, const Slot* slots, Where where);
 
 /// An argument of a traced function: its node, or (numbers) the slot of the scalar.
 struct TracedArgument {
@@ -83,6 +84,7 @@ struct Evaluation {
   const char* name = nullptr;
   const LaunchControl* launch = nullptr;
   CodeOptions options = {};
+  Where where = {};  ///< of the evaluation; the operations of the parts usually know better
 };
 
 KILN_API void evaluate(Site& site, const Evaluation& evaluation);

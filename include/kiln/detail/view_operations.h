@@ -22,9 +22,9 @@ struct ViewOperations {
 
   /// NumPy's basic slicing: an index, kl::range or kl::all per axis; missing ones mean all.
   template <class... Items>
-    requires(sizeof...(Items) > 0 && (std::is_convertible_v<Items, SliceItem> && ...))
-  auto operator()(const Items&... items) const {
-    return slice_of(SliceItem(items)...);
+    requires(std::is_convertible_v<Items, SliceItem> && ...)
+  auto operator()(SliceItem first, const Items&... items) const {  // `first` converts at the call and notes its place
+    return slice_of(first, SliceItem(items)...);
   }
 
  private:
@@ -32,9 +32,10 @@ struct ViewOperations {
     return static_cast<const Self&>(*this).viewed(kind, numbers.data(), static_cast<unsigned>(numbers.size()), w);
   }
   template <class... Items>
-  auto slice_of(const Items&... items) const {
-    const std::int64_t numbers[][4] = {{items.flags, items.start, items.stop, items.step}...};
-    return static_cast<const Self&>(*this).viewed(ViewKind::slice, numbers[0], 4 * sizeof...(Items), Where{});
+  auto slice_of(const SliceItem& first, const Items&... items) const {
+    const std::int64_t numbers[][4] = {{first.flags, first.start, first.stop, first.step},
+                                       {items.flags, items.start, items.stop, items.step}...};
+    return static_cast<const Self&>(*this).viewed(ViewKind::slice, numbers[0], 4 + 4 * sizeof...(Items), first.where);
   }
 };
 
