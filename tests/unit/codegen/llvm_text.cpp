@@ -95,12 +95,18 @@ TEST(EmitLlvm, FeatureWordsAreWholeWords) {
 }
 
 TEST(EmitLlvm, ConstantsAreBitPatterns) {
-  IrBuilder builder(4, {});
-  EXPECT_EQ(builder.bits(Lane::f32, 0x3dcccccdu).text, "splat (float 0x3FB99999A0000000)");
-  EXPECT_EQ(builder.bits(Lane::f32, 0x7f800001u).text, "splat (float 0x7FF0000020000000)") << "signalling NaN kept";
-  EXPECT_EQ(builder.bits(Lane::f32, 0x00000001u).text, "splat (float 0x36A0000000000000)") << "subnormal kept";
-  EXPECT_EQ(builder.bits(Lane::i8, 0xff).text, "splat (i8 -1)");
-  EXPECT_EQ(builder.bits(Lane::f64, 0x8000000000000000u).text, "splat (double 0x8000000000000000)");
+  // Written out lane by lane: LLVM 16 to 18 cannot read `splat (...)`.
+  IrBuilder builder(2, {});
+  EXPECT_EQ(builder.bits(Lane::f32, 0x3dcccccdu).text, "<float 0x3FB99999A0000000, float 0x3FB99999A0000000>");
+  EXPECT_EQ(builder.bits(Lane::f32, 0x7f800001u).text, "<float 0x7FF0000020000000, float 0x7FF0000020000000>")
+      << "signalling NaN kept";
+  EXPECT_EQ(builder.bits(Lane::f32, 0x00000001u).text, "<float 0x36A0000000000000, float 0x36A0000000000000>")
+      << "subnormal kept";
+  EXPECT_EQ(builder.bits(Lane::i8, 0xff).text, "<i8 -1, i8 -1>");
+  EXPECT_EQ(builder.bits(Lane::f64, 0x8000000000000000u).text,
+            "<double 0x8000000000000000, double 0x8000000000000000>");
+  EXPECT_EQ(builder.number(Lane::f32, 0.5).text, "<float 0x3FE0000000000000, float 0x3FE0000000000000>");
+  EXPECT_EQ(builder.number(Lane::i32, -3).text, "<i32 -3, i32 -3>");
 }
 
 TEST(CpuUnits, AreElementsOrRowsTimesColumnBlocks) {
