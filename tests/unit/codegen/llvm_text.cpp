@@ -3,6 +3,7 @@
 
 #include "codegen/emit/emit.h"
 #include "codegen/emit/llvm_builder.h"
+#include "codegen/emit/llvm_declarations.h"
 
 namespace kiln::codegen {
 namespace {
@@ -107,6 +108,20 @@ TEST(EmitLlvm, ConstantsAreBitPatterns) {
             "<double 0x8000000000000000, double 0x8000000000000000>");
   EXPECT_EQ(builder.number(Lane::f32, 0.5).text, "<float 0x3FE0000000000000, float 0x3FE0000000000000>");
   EXPECT_EQ(builder.number(Lane::i32, -3).text, "<i32 -3, i32 -3>");
+}
+
+TEST(EmitLlvm, IntrinsicsAreDeclaredOnceWithTheTypesOfTheirOperands) {
+  // The language reference of LLVM 16 and 17: an intrinsic must be declared before it is parsed.
+  EXPECT_EQ(intrinsic_declarations(
+                "  %t1 = call <2 x float> @llvm.fma.v2f32(<2 x float> <float 1.0, float 2.0>, <2 x float> %x, "
+                "<2 x float> <float 0.5, float 0.5>)\n"
+                "  call void @llvm.masked.store.v2f32.p0(<2 x float> %t1, ptr %p, i32 4, <2 x i1> %m)\n"
+                "  %t2 = call <2 x float> @llvm.fma.v2f32(<2 x float> %t1, <2 x float> %x, <2 x float> %t1)\n"
+                "  %t3 = call i64 @llvm.smin.i64(i64 %t2, i64 -5)\n"),
+            "declare <2 x float> @llvm.fma.v2f32(<2 x float>, <2 x float>, <2 x float>)\n"
+            "declare void @llvm.masked.store.v2f32.p0(<2 x float>, ptr, i32, <2 x i1>)\n"
+            "declare i64 @llvm.smin.i64(i64, i64)\n");
+  EXPECT_EQ(intrinsic_declarations("  %t1 = call float @math.exp.f32(float %x, ptr %libm)\n"), "");
 }
 
 TEST(CpuUnits, AreElementsOrRowsTimesColumnBlocks) {
