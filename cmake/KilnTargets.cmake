@@ -13,6 +13,18 @@ if(KILN_MOLD AND NOT KILN_SANITIZE)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# Tests of whole programs that compile for the device at hand: without the CPU compiler and without a GPU they skip. The
+# launcher turns the abort of an uncaught error into an exit status, for ctest counts an abort as failure in any case.
+function(kiln_may_lack_cpu_compiler)
+  if(NOT KILN_CPU_JIT)
+    set_tests_properties(${ARGN} PROPERTIES SKIP_REGULAR_EXPRESSION "cannot load the CPU compiler libkiln_cpu.so")
+  endif()
+endfunction()
+set(KILN_TEST_LAUNCHER "")
+if(NOT KILN_CPU_JIT)
+  set(KILN_TEST_LAUNCHER ${CMAKE_COMMAND} -E env)
+endif()
+
 add_library(kiln_options INTERFACE)
 target_compile_options(kiln_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

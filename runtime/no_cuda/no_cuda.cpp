@@ -6,14 +6,14 @@ namespace kiln::runtime::cuda {
 namespace {
 
 constexpr const char* reason_text =
-    "this kiln was built without the CUDA backend; build it where the CUDA toolkit's headers (12.0 or later) are "
-    "installed, "
-    "with -DKILN_CUDA=ON";
+    "this kiln was built without the CUDA backend; build it with -DKILN_CUDA=ON where there are the headers and NVRTC "
+    "of "
+    "the CUDA toolkit (12.0 or later) or of `pip install nvidia-cuda-nvrtc nvidia-cuda-runtime`";
 
 }  // namespace
 
 Binary compile(const KernelSource& source, const CompileOptions&, bool) {
-  fail<CompileError>("cannot compile kernel {}: {}", source.entry, reason_text);
+  fail<DeviceError>("cannot compile kernel {}: {}", source.entry, reason_text);
 }
 
 std::string compiler_identity() { return "none"; }

@@ -17,6 +17,9 @@ class OnEachDevice : public testing::TestWithParam<const char*> {
   bool on_gpu() const { return GetParam()[1] == 'u'; }
 
   void SetUp() override {
+#ifdef KILN_WITHOUT_CPU_COMPILER
+    if (!on_gpu()) GTEST_SKIP() << "built without the CPU compiler (KILN_CPU_JIT=OFF), which the cpu device needs";
+#endif
     if (!device.is_available()) GTEST_SKIP() << "no usable " << GetParam() << " device here";
     guard_.emplace(device);
   }

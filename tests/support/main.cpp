@@ -7,7 +7,11 @@
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  std::printf("cpu: %s\ncuda: %s\n", kiln::Device::cpu().is_available() ? "runs" : "skipped, not usable",
-              kiln::Device::cuda(0).is_available() ? "runs" : "skipped, not usable");
+#ifdef KILN_WITHOUT_CPU_COMPILER
+  const char* const cpu = "skipped, built without the CPU compiler";
+#else
+  const char* const cpu = kiln::Device::cpu().is_available() ? "runs" : "skipped, not usable";
+#endif
+  std::printf("cpu: %s\ncuda: %s\n", cpu, kiln::Device::cuda(0).is_available() ? "runs" : "skipped, not usable");
   return RUN_ALL_TESTS();
 }

@@ -5,6 +5,7 @@
 
 #include "dsl/session.h"
 #include "runtime/runtime.h"
+#include "tests/support/cpu_compiler.h"
 #include "tests/unit/dsl/call.h"
 
 namespace kiln::dsl {
@@ -30,6 +31,7 @@ std::string message_of(F&& f) {
 }
 
 TEST_F(ExecuteErrors, ScalarsThatDoNotFitThrowAndLeaveTheTarget) {
+  KILN_NEEDS_CPU_COMPILER();
   const CpuArray x({4}, std::vector<std::int8_t>{1, 2, 3, 4});
   OwnedSite site;
   Handle result;
@@ -53,6 +55,7 @@ TEST_F(ExecuteErrors, ScalarsThatDoNotFitThrowAndLeaveTheTarget) {
 }
 
 TEST_F(ExecuteErrors, MismatchedShapesNameTheLineOfThisCall) {
+  KILN_NEEDS_CPU_COMPILER();
   const CpuArray a({4, 3}, ramp(12)), b({4, 5}, ramp(20));
   OwnedSite site;
   Handle result;
@@ -105,6 +108,7 @@ TEST_F(ExecuteErrors, RecorderRefusesTypesTheTableDoesNotAccept) {
 }
 
 TEST_F(ExecuteErrors, NegativeExponentsOfIntegersAreRefused) {  // A16
+  KILN_NEEDS_CPU_COMPILER();
   const CpuArray x({3}, std::vector<std::int32_t>{2, 3, 117});
   OwnedSite site;
   Handle result;

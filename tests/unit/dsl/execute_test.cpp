@@ -6,6 +6,7 @@
 
 #include "dsl/session.h"
 #include "runtime/runtime.h"
+#include "tests/support/cpu_compiler.h"
 #include "tests/unit/dsl/call.h"
 
 namespace kiln::dsl {
@@ -15,7 +16,10 @@ using namespace test;
 
 class Execute : public testing::Test {
  protected:
-  void SetUp() override { set_current_device({runtime::DeviceKind::cpu, 0}); }
+  void SetUp() override {
+    KILN_NEEDS_CPU_COMPILER();
+    set_current_device({runtime::DeviceKind::cpu, 0});
+  }
 };
 
 std::uint64_t compiles() {

@@ -5,6 +5,7 @@
 #include <kiln/error.h>
 
 #include "dsl/session.h"
+#include "tests/support/cpu_compiler.h"
 #include "tests/unit/dsl/call.h"
 
 namespace kiln::dsl {
@@ -32,6 +33,7 @@ class Inspect : public testing::Test {
 };
 
 TEST_F(Inspect, TellsKernelScheduleAndBytesOnTheCpu) {
+  KILN_NEEDS_CPU_COMPILER();
   const TestCall call = product_call(x, row, &result);
   const Inspection info(detail::inspect(site, call.call(), nullptr));
   ASSERT_EQ(info.kernels.size(), 1u);
@@ -68,6 +70,7 @@ TEST_F(Inspect, GeneratesCodeForArchitecturesThatAreNotHere) {
 }
 
 TEST_F(Inspect, SaysWhyThereAreTwoKernelsAndATemporary) {
+  KILN_NEEDS_CPU_COMPILER();
   Handle second, whole = x.handle;
   TestCall call = product_call(x, row, &result);
   call.targets = {{&whole, DType::f32, true}, {&second, DType::f32, true}};

@@ -7,6 +7,7 @@
 #include <kiln/error.h>
 
 #include "runtime/cpu/cpu.h"
+#include "tests/support/cpu_compiler.h"
 
 namespace kiln::runtime {
 namespace {
@@ -51,6 +52,7 @@ TEST(CpuBackend, EventsMeasureTime) {
 }
 
 TEST(CpuBackend, RunsACompiledKernelOverAllUnits) {
+  KILN_NEEDS_CPU_COMPILER();
   const std::unique_ptr<Backend> cpu = make_cpu_backend();
   EXPECT_EQ(cpu->info().arch, cpu_arch());
   EXPECT_GE(cpu->info().multiprocessors, 1);
