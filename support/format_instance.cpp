@@ -1,4 +1,5 @@
-// support/format_instance.cpp -- the one compiled copy of fmt 9: header-only use would cost every other file three seconds.
+// support/format_instance.cpp -- the one compiled copy of fmt 9: header-only use would cost every other file three
+// seconds.
 //
 // Distributions ship fmt's headers and a shared library that target machines may lack; this is its out-of-line part.
 #include <fmt/format-inl.h>

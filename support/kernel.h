@@ -14,15 +14,15 @@ enum class Language : std::uint8_t { cuda, llvm_ir };
 struct KernelSource {
   Language language = Language::cuda;
   std::string text;
-  std::string entry;                      ///< unmangled symbol of the kernel
-  std::uint32_t argument_bytes = 0;       ///< size of the by-value argument block
-  int max_threads = 0;                    ///< __launch_bounds__, 0 for CPU kernels
+  std::string entry;                 ///< unmangled symbol of the kernel
+  std::uint32_t argument_bytes = 0;  ///< size of the by-value argument block
+  int max_threads = 0;               ///< __launch_bounds__, 0 for CPU kernels
 };
 
 /// What changes the binary besides the text; hashed in this order.
 struct CompileOptions {
-  std::string arch;         ///< "sm_90", "compute_80", or a CPU feature string
-  bool contract = true;     ///< --fmad
+  std::string arch;      ///< "sm_90", "compute_80", or a CPU feature string
+  bool contract = true;  ///< --fmad
   bool fast_math = false;
   bool lineinfo = false;
   std::vector<std::string> extra;  ///< user options of raw kernels (include paths, defines), in order

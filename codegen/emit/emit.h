@@ -8,10 +8,10 @@
 namespace kiln::codegen {
 
 struct EmitOptions {
-  bool contract = true;    ///< FMA contraction inside the kernel
-  bool fast_math = false;  ///< approximate division, square root and functions, flush subnormals
-  bool lineinfo = false;   ///< #line directives back to the user's file
-  std::string cpu_features;///< emit_llvm: feature class such as "avx2,fma,f16c"; part of the text's header
+  bool contract = true;      ///< FMA contraction inside the kernel
+  bool fast_math = false;    ///< approximate division, square root and functions, flush subnormals
+  bool lineinfo = false;     ///< #line directives back to the user's file
+  std::string cpu_features;  ///< emit_llvm: feature class such as "avx2,fma,f16c"; part of the text's header
 };
 
 /// CUDA C++ for NVRTC: no includes, `extern "C" __global__ void <entry>(const __grid_constant__ Arguments)`.

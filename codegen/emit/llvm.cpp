@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/emit/emit.h"
+#include "codegen/emit/llvm_declarations.h"
 #include "codegen/emit/llvm_ops.h"
 #include "support/check.h"
 
@@ -267,7 +268,8 @@ std::string KernelPrinter::print(const std::string& entry) {
   const int bytes = std::max(16, features_.vector_bits / 8);
   return fmt::format(
       "; {comment}\n; CPU kernel, {width} lanes; features: {features}\n\n"
-      "define void @{entry}(ptr %arguments, i64 %begin, i64 %end, ptr %libm) #0 {{\nentry:\n{body}}}\n{maths}\n"
+      "define void @{entry}(ptr %arguments, i64 %begin, i64 %end, ptr %libm) #0 "
+      "{{\nentry:\n{body}}}\n{maths}\n{declarations}\n"
       "attributes #0 = {{ nounwind alignstack=64 \"no-builtins\" \"prefer-vector-width\"=\"{bits}\" "
       "\"min-legal-vector-width\"=\"{bits}\" }}\n"
       "attributes #1 = {{ alwaysinline nounwind \"no-builtins\" \"min-legal-vector-width\"=\"{bits}\" }}\n"
@@ -276,6 +278,7 @@ std::string KernelPrinter::print(const std::string& entry) {
       "!0 = !{{!\"branch_weights\", i32 2000, i32 1}}\n!1 = !{{}}\n",
       fmt::arg("comment", kernel_.comment), fmt::arg("width", b_.width()), fmt::arg("features", options_.cpu_features),
       fmt::arg("entry", entry), fmt::arg("body", b_.text()), fmt::arg("maths", library_.definitions()),
+      fmt::arg("declarations", intrinsic_declarations(b_.text() + library_.definitions())),
       fmt::arg("bits", bytes * 8));
 }
 

@@ -115,11 +115,19 @@ IrValue IrBuilder::bits(Lane lane, std::uint64_t bits) {
     const int unused = 64 - 8 * bytes_of(lane);
     scalar = fmt::format("{}", static_cast<std::int64_t>(bits << unused) >> unused);
   }
-  return value(lane, fmt::format("splat ({} {})", name_of(lane), scalar));
+  return repeated(lane, scalar);
+}
+
+IrValue IrBuilder::repeated(Lane lane, std::string_view scalar) {
+  // `splat (float 1.0)` would be shorter, but LLVM reads it only from 19 on.
+  const std::string element = fmt::format("{} {}", name_of(lane), scalar);
+  std::string text = "<" + element;
+  for (int i = 1; i < width_; ++i) text += ", " + element;
+  return value(lane, text + ">");
 }
 
 IrValue IrBuilder::number(Lane lane, double v) {
-  if (is_float(lane)) return value(lane, fmt::format("splat ({} {})", name_of(lane), float_text(lane, v)));
+  if (is_float(lane)) return repeated(lane, float_text(lane, v));
   return bits(lane, static_cast<std::uint64_t>(static_cast<std::int64_t>(v)));
 }
 

@@ -57,8 +57,9 @@ class IrBuilder {
   /// Every lane the same constant, given by its bits or rounded from a double (integers: exact).
   IrValue bits(Lane lane, std::uint64_t bits);
   IrValue number(Lane lane, double value);
-  IrValue splat(Lane lane, std::string_view scalar);
-  IrValue lane_numbers(Lane lane);  ///< <0, 1, 2, ...>
+  IrValue splat(Lane lane, std::string_view scalar);     ///< of a scalar value, by two instructions
+  IrValue repeated(Lane lane, std::string_view scalar);  ///< of a scalar constant: <s, s, s, ...>
+  IrValue lane_numbers(Lane lane);                       ///< <0, 1, 2, ...>
 
   IrValue binary(std::string_view opcode, const IrValue& a, const IrValue& b);
   IrValue compare(std::string_view predicate, const IrValue& a, const IrValue& b);  ///< "fcmp olt", "icmp ult"

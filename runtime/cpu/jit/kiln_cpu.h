@@ -1,7 +1,7 @@
 // runtime/cpu/jit/kiln_cpu.h -- the C interface of libkiln_cpu.so, the CPU compiler. Nothing else is exported.
 //
-// The library holds LLVM with hidden symbols, installs no signal handlers and starts no threads. Every failure comes back
-// as text. All functions may be called from any thread.
+// The library holds LLVM with hidden symbols, installs no signal handlers and starts no threads. Every failure comes
+// back as text. All functions may be called from any thread.
 #ifndef KILN_RUNTIME_CPU_JIT_KILN_CPU_H
 #define KILN_RUNTIME_CPU_JIT_KILN_CPU_H
 
