@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/emit/emit.h"
+#include "codegen/emit/llvm_declarations.h"
 #include "codegen/emit/llvm_ops.h"
 #include "support/check.h"
 
@@ -280,6 +281,7 @@ KernelSource emit_llvm(const Kernel& kernel, const Schedule&, const EmitOptions&
   source.entry = "kiln_kernel";
   source.argument_bytes = argument_layout(kernel).size;
   source.text = KernelPrinter(kernel, options).print(source.entry);
+  source.text += "\n" + intrinsic_declarations(source.text);
   return source;
 }
 
