@@ -94,6 +94,24 @@ void gelu_bias_bf16(benchmark::State& state) {
   measure(state, 4.0 * double(rows * matrix_columns), [&] { gelu.into(out)(x, bias); });
 }
 
+/// The same function by its name, which lets kiln choose the arithmetic inside.
+void gelu_tanh_bias_bf16(benchmark::State& state) {
+  const std::int64_t rows = matrix_rows();
+  kl::Array<kl::bfloat16> x = kl::random::uniform<float>({rows, matrix_columns}, 1).astype<kl::bfloat16>();
+  kl::Array<kl::bfloat16> bias = kl::random::uniform<float>({matrix_columns}, 2).astype<kl::bfloat16>();
+  kl::Array<kl::bfloat16> out({rows, matrix_columns});
+  measure(state, 4.0 * double(rows * matrix_columns), [&] { out = kl::gelu_tanh(x + bias); });
+}
+
+/// The exact GELU, by erf.
+void gelu_erf_bias_bf16(benchmark::State& state) {
+  const std::int64_t rows = matrix_rows();
+  kl::Array<kl::bfloat16> x = kl::random::uniform<float>({rows, matrix_columns}, 1).astype<kl::bfloat16>();
+  kl::Array<kl::bfloat16> bias = kl::random::uniform<float>({matrix_columns}, 2).astype<kl::bfloat16>();
+  kl::Array<kl::bfloat16> out({rows, matrix_columns});
+  measure(state, 4.0 * double(rows * matrix_columns), [&] { out = kl::gelu(x + bias); });
+}
+
 void affine_relu_f16(benchmark::State& state) {
   const std::int64_t n = vector_size();
   kl::Array<kl::half> x = kl::random::uniform<float>({n}, 1).astype<kl::half>(), out({n});
@@ -112,6 +130,8 @@ KILN_BENCHMARK(copy_limit);
 KILN_BENCHMARK(saxpy_f32);
 KILN_BENCHMARK(swiglu_bf16);
 KILN_BENCHMARK(gelu_bias_bf16);
+KILN_BENCHMARK(gelu_tanh_bias_bf16);
+KILN_BENCHMARK(gelu_erf_bias_bf16);
 KILN_BENCHMARK(affine_relu_f16);
 KILN_BENCHMARK(add_transposed_f32);
 #undef KILN_BENCHMARK

@@ -114,7 +114,8 @@ std::string floating_operation(const Node& node, Operands x, Prelude& prelude) {
     return fmt::format("{}({}, {})", prelude.use("quotient_2ulp"), x[0], x[1]);
   if (node.payload == library_form && node.op == Op::erf)
     return fmt::format("{}({})", prelude.use("one_plus_erf"), x[0]);
-  if (node.op == Op::tanh && node.type == DType::f32) return fmt::format("{}({})", prelude.use("tanh_f32"), x[0]);
+  if (node.payload == library_form && node.op == Op::tanh)
+    return fmt::format("{}({})", prelude.use("half_plus_half_tanh"), x[0]);
   return from_table(node, x);
 }
 

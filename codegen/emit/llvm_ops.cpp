@@ -234,6 +234,11 @@ IrValue BodyPrinter::print_float(const Node& node, std::span<const IrValue> v) {
       const IrValue opposite = -v[0];  // 1 + erf(x) = erfc(-x), without cancellation
       return call_math("erfc", {&opposite, 1});
     }
+    case Op::tanh: {
+      if (node.payload != library_form) return call_math("tanh", v);
+      const IrValue one = b_.number(v[0].lane, 1), exponent = v[0] * b_.number(v[0].lane, -2);
+      return one / (one + call_math("exp", {&exponent, 1}));  // (1 + tanh(x)) / 2
+    }
     case Op::abs:
       return absolute(v[0]);
     case Op::copysign:

@@ -69,6 +69,10 @@ NodeId gelu(Builder& b, NodeId x) {
 
 /// 0.5 x (1 + tanh u) = x / (1 + exp(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3)
 NodeId gelu_tanh(Builder& b, NodeId x) {
+  if (b.type(x) == DType::f32) {
+    const NodeId factor = b.add(b.mul(b.mul(x, x), b.like(x, sqrt_2_over_pi * 0.044715)), b.like(x, sqrt_2_over_pi));
+    return b.mul(x, b.library_op(Op::tanh, b.mul(x, factor)));
+  }
   const NodeId cubic =
       b.add(b.mul(b.mul(x, x), b.like(x, 2 * sqrt_2_over_pi * 0.044715)), b.like(x, 2 * sqrt_2_over_pi));
   return logistic(b, b.mul(x, cubic), x);

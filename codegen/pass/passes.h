@@ -45,6 +45,7 @@
 // surroundings. They are other nodes than the user's, are not folded and print as `div.library`:
 //     div a, b   the divisor is in [1, 2] or NaN; within 2 ulp of a / b.
 //     erf x      1 + erf(x) = erfc(-x) within 2.4e-7.
+//     tanh x     (1 + tanh(x)) / 2 = 1 / (1 + exp(-2x)) within 2.4e-7.
 //
 // Exactness. Library forms apart, add sub mul div sqrt fma, comparisons and conversions round exactly as IEEE 754 in
 // both languages (also under `contract`, which may fuse a mul with the add or sub that it feeds; values that must not

@@ -62,7 +62,8 @@ bool is_integer_operation(Op op) {
 
 std::string operation_problem(const Graph& graph, const Node& node) {
   if (!is_value_type(node.type)) return "computes in a storage or complex type";
-  const bool has_library_form = node.type == DType::f32 && (node.op == Op::div || node.op == Op::erf);
+  const bool has_library_form =
+      node.type == DType::f32 && (node.op == Op::div || node.op == Op::erf || node.op == Op::tanh);
   if (node.payload == library_form && !has_library_form) return "has no library form";
   if (node.op == Op::where) return "";
   const DType first = graph[node.operands[0]].type;

@@ -331,6 +331,7 @@ class Interpreter {
       if (is_comparison(op)) return compare(op, a, b);
       if constexpr (std::is_floating_point_v<T>) {
         if (node.payload == library_form && op == Op::erf) return put(std::erfc(-a));
+        if (node.payload == library_form && op == Op::tanh) return put(1 / (1 + std::exp(-2 * a)));
         if (options_.contract && (op == Op::add || op == Op::sub)) return contracted(node, a, b);
         return float_operation<T>(op, a, b, node.arity > 2 ? get<T>(operand(node, 2)) : T{});
       } else if constexpr (!std::is_same_v<T, bool>) {
