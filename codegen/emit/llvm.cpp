@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "codegen/emit/emit.h"
-#include "codegen/emit/llvm_declarations.h"
 #include "codegen/emit/llvm_ops.h"
 #include "support/check.h"
 
@@ -281,7 +280,6 @@ KernelSource emit_llvm(const Kernel& kernel, const Schedule&, const EmitOptions&
   source.entry = "kiln_kernel";
   source.argument_bytes = argument_layout(kernel).size;
   source.text = KernelPrinter(kernel, options).print(source.entry);
-  source.text += "\n" + intrinsic_declarations(source.text);
   return source;
 }
 

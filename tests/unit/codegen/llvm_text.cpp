@@ -3,7 +3,6 @@
 
 #include "codegen/emit/emit.h"
 #include "codegen/emit/llvm_builder.h"
-#include "codegen/emit/llvm_declarations.h"
 
 namespace kiln::codegen {
 namespace {
@@ -107,17 +106,6 @@ TEST(EmitLlvm, ConstantsAreBitPatterns) {
   EXPECT_EQ(builder.bits(Lane::f32, 0x00000001u).text, every_lane("float 0x36A0000000000000")) << "subnormal kept";
   EXPECT_EQ(builder.bits(Lane::i8, 0xff).text, every_lane("i8 -1"));
   EXPECT_EQ(builder.bits(Lane::f64, 0x8000000000000000u).text, every_lane("double 0x8000000000000000"));
-}
-
-TEST(EmitLlvm, IntrinsicsAreDeclaredOnce) {
-  const std::string text =
-      "  %t1 = call <4 x float> @llvm.fma.v4f32(<4 x float> %a, <4 x float> <float 0x1, float 0x2>, <4 x float> %c)\n"
-      "  %t2 = call contract <4 x float> @llvm.fma.v4f32(<4 x float> %a, <4 x float> %b, <4 x float> %c)\n"
-      "  call void @llvm.masked.store.v4f32.p0(<4 x float> %t1, ptr %p, i32 4, <4 x i1> %m), !alias.scope !1\n";
-  EXPECT_EQ(intrinsic_declarations(text),
-            "declare <4 x float> @llvm.fma.v4f32(<4 x float>, <4 x float>, <4 x float>)\n"
-            "declare void @llvm.masked.store.v4f32.p0(<4 x float>, ptr, i32, <4 x i1>)\n")
-      << "LLVM before 19 does not declare them by itself";
 }
 
 TEST(CpuUnits, AreElementsOrRowsTimesColumnBlocks) {
