@@ -3,14 +3,15 @@ find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 
 # LLVM 19 is preferred; 16 to 18 are accepted. Support (BLAKE3, JSON) goes into the core even when KILN_CPU_JIT is off; the
-# code generators go into libkiln_cpu.so only.
-foreach(version 19 18 17 16)
-  # No version argument: LLVM 18 and later count 18.1 as incompatible with 18.
-  find_package(LLVM QUIET CONFIG PATHS /usr/lib/llvm-${version}/lib/cmake/llvm NO_DEFAULT_PATH)
-  if(LLVM_FOUND)
-    break()
-  endif()
-endforeach()
+# code generators go into libkiln_cpu.so only. -DLLVM_DIR=/usr/lib/llvm-16/lib/cmake/llvm chooses one.
+if(NOT LLVM_DIR)
+  foreach(version 19 18 17 16)
+    find_package(LLVM ${version} QUIET CONFIG PATHS /usr/lib/llvm-${version}/lib/cmake/llvm NO_DEFAULT_PATH)
+    if(LLVM_FOUND)
+      break()
+    endif()
+  endforeach()
+endif()
 if(NOT LLVM_FOUND)
   find_package(LLVM REQUIRED CONFIG)
 endif()
