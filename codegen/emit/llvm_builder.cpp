@@ -97,13 +97,6 @@ std::string float_text(Lane lane, double value) {
   return fmt::format("0x{:016X}", std::bit_cast<std::uint64_t>(value));
 }
 
-// Spelled out: LLVM before 19 does not read `splat (...)`.
-std::string IrBuilder::in_every_lane(Lane lane, std::string_view scalar) const {
-  std::string text = "<";
-  for (int i = 0; i < width_; ++i) text += fmt::format("{}{} {}", i ? ", " : "", name_of(lane), scalar);
-  return text + ">";
-}
-
 IrValue IrBuilder::bits(Lane lane, std::uint64_t bits) {
   std::string scalar;
   if (lane == Lane::f64) {
@@ -122,11 +115,11 @@ IrValue IrBuilder::bits(Lane lane, std::uint64_t bits) {
     const int unused = 64 - 8 * bytes_of(lane);
     scalar = fmt::format("{}", static_cast<std::int64_t>(bits << unused) >> unused);
   }
-  return value(lane, in_every_lane(lane, scalar));
+  return value(lane, fmt::format("splat ({} {})", name_of(lane), scalar));
 }
 
 IrValue IrBuilder::number(Lane lane, double v) {
-  if (is_float(lane)) return value(lane, in_every_lane(lane, float_text(lane, v)));
+  if (is_float(lane)) return value(lane, fmt::format("splat ({} {})", name_of(lane), float_text(lane, v)));
   return bits(lane, static_cast<std::uint64_t>(static_cast<std::int64_t>(v)));
 }
 

@@ -70,8 +70,6 @@ class IrBuilder {
   IrValue mad(const IrValue& a, const IrValue& b, const IrValue& c);
 
  private:
-  std::string in_every_lane(Lane lane, std::string_view scalar) const;
-
   int width_;
   CpuFeatures features_;
   std::string text_;

@@ -94,18 +94,13 @@ TEST(EmitLlvm, FeatureWordsAreWholeWords) {
   EXPECT_EQ(parse_cpu_features("x86-64 avx").vector_bits, 128);
 }
 
-/// A constant of four lanes, in the form that every LLVM from 16 on reads.
-std::string every_lane(const std::string& constant) {
-  return "<" + constant + ", " + constant + ", " + constant + ", " + constant + ">";
-}
-
 TEST(EmitLlvm, ConstantsAreBitPatterns) {
   IrBuilder builder(4, {});
-  EXPECT_EQ(builder.bits(Lane::f32, 0x3dcccccdu).text, every_lane("float 0x3FB99999A0000000"));
-  EXPECT_EQ(builder.bits(Lane::f32, 0x7f800001u).text, every_lane("float 0x7FF0000020000000")) << "signalling NaN kept";
-  EXPECT_EQ(builder.bits(Lane::f32, 0x00000001u).text, every_lane("float 0x36A0000000000000")) << "subnormal kept";
-  EXPECT_EQ(builder.bits(Lane::i8, 0xff).text, every_lane("i8 -1"));
-  EXPECT_EQ(builder.bits(Lane::f64, 0x8000000000000000u).text, every_lane("double 0x8000000000000000"));
+  EXPECT_EQ(builder.bits(Lane::f32, 0x3dcccccdu).text, "splat (float 0x3FB99999A0000000)");
+  EXPECT_EQ(builder.bits(Lane::f32, 0x7f800001u).text, "splat (float 0x7FF0000020000000)") << "signalling NaN kept";
+  EXPECT_EQ(builder.bits(Lane::f32, 0x00000001u).text, "splat (float 0x36A0000000000000)") << "subnormal kept";
+  EXPECT_EQ(builder.bits(Lane::i8, 0xff).text, "splat (i8 -1)");
+  EXPECT_EQ(builder.bits(Lane::f64, 0x8000000000000000u).text, "splat (double 0x8000000000000000)");
 }
 
 TEST(CpuUnits, AreElementsOrRowsTimesColumnBlocks) {
