@@ -3,15 +3,13 @@ find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 
 # LLVM 19 is preferred; 16 to 18 are accepted. Support (BLAKE3, JSON) goes into the core even when KILN_CPU_JIT is off; the
-# code generators go into libkiln_cpu.so only. -DLLVM_DIR=/usr/lib/llvm-16/lib/cmake/llvm chooses one.
-if(NOT LLVM_DIR)
-  foreach(version 19 18 17 16)
-    find_package(LLVM ${version} QUIET CONFIG PATHS /usr/lib/llvm-${version}/lib/cmake/llvm NO_DEFAULT_PATH)
-    if(LLVM_FOUND)
-      break()
-    endif()
-  endforeach()
-endif()
+# code generators go into libkiln_cpu.so only.
+foreach(version 19 18 17 16)
+  find_package(LLVM ${version} QUIET CONFIG PATHS /usr/lib/llvm-${version}/lib/cmake/llvm NO_DEFAULT_PATH)
+  if(LLVM_FOUND)
+    break()
+  endif()
+endforeach()
 if(NOT LLVM_FOUND)
   find_package(LLVM REQUIRED CONFIG)
 endif()
