@@ -132,4 +132,17 @@ codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> typ
   return codegen::IndexWidth::bits32;
 }
 
+codegen::IotaRange iota_range(const Strided& view) {
+  constexpr std::int64_t classes[] = {std::int64_t{1} << 24, (std::int64_t{1} << 31) - (std::int64_t{1} << 18)};
+  using Wide = __int128;
+  Wide low = view.offset, high = view.offset;
+  for (int axis = 0; axis < view.shape.rank; ++axis) {
+    const Wide step = view.strides[axis];
+    (step < 0 ? low : high) += step * (view.shape.extents[axis] - 1);
+  }
+  for (const std::int64_t limit : classes)
+    if (-limit <= low && high <= limit) return {low >= 0 ? 0 : -limit, limit};
+  return {};
+}
+
 }  // namespace kiln::dsl

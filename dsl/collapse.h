@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/ir/kernel.h"
+#include "codegen/pass/passes.h"
 #include "dsl/shapes.h"
 
 namespace kiln::dsl {
@@ -40,5 +41,9 @@ std::uint8_t dense_alignment(const LoopNest& nest, std::size_t walk, std::uint64
 /// 32-bit indices serve when every byte offset from an access's base and the element count, rounded up to a whole grid
 /// of the largest block, stay below 2^31.
 codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> types);
+
+/// Bounds of the values offset + sum(index * stride) of an iota, rounded outwards to few classes, so that kernels are
+/// shared between shapes.
+codegen::IotaRange iota_range(const Strided& view);
 
 }  // namespace kiln::dsl

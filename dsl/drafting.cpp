@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/pass/passes.h"
+#include "dsl/collapse.h"
 #include "dsl/infer.h"
 #include "support/check.h"
 
@@ -50,11 +51,16 @@ void Drafting::build_groups() {
   }
   if (groups_.size() > 1)
     draft_.notes.push_back(fmt::format("{} kernels: outputs of different shapes do not share a loop", groups_.size()));
-  const codegen::PassOptions passes{call_.options.contract, call_.options.fast_math, machine_.traits.cuda};
+  codegen::PassOptions passes{call_.options.contract, call_.options.fast_math, machine_.traits.cuda, {}};
   for (Group& group : groups_) {
     std::vector<NodeId> outputs;
     for (const std::uint32_t target : group.targets) outputs.push_back(trace_.graph.outputs[target]);
     group.body = lower(trace_.graph, shapes_, operands_, outputs, group.loop);
+    passes.iotas.clear();
+    for (const Leaf& leaf : group.body.leaves) {
+      // An iota that the user passes starts anywhere: calls with other starts share the plan.
+      passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(leaf.view) : codegen::IotaRange{});
+    }
     group.body.graph = codegen::run_pipeline(group.body.graph, passes);
     group.body = renumbered(group.body);
   }

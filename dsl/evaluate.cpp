@@ -69,6 +69,10 @@ Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch) 
   return dsl::with_call(evaluation, [&](const Call& call) { return inspect(site, call, arch); });
 }
 
+void precompile(Site& site, const Evaluation& evaluation, const char* arch) {
+  dsl::with_call(evaluation, [&](const Call& call) { precompile(site, call, arch); });
+}
+
 NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where) {
   alignas(8) unsigned char bytes[16] = {};
   if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_conversion(number, type, where);

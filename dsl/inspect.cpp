@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "dsl/drafting.h"
+#include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
 #include "support/check.h"
@@ -160,6 +161,17 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   owner->kernels = owner->infos.data();
   owner->kernel_count = static_cast<unsigned>(owner->infos.size());
   return owner.release();
+}
+
+void precompile(Site& site, const Call& call, const char* arch) {
+  const runtime::DeviceId device = arch ? dsl::device_of_call(call) : dsl::current_device();
+  const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
+  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
+  const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
+  for (const dsl::DraftKernel& kernel : draft.kernels)
+    runtime::cached_binary(dsl::emit(kernel.kernel, kernel.schedule, machine, flags),
+                           dsl::compile_options(machine, flags));
 }
 
 void destroy(Inspection* inspection) noexcept { delete static_cast<dsl::OwningInspection*>(inspection); }

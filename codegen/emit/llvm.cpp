@@ -187,20 +187,26 @@ IrValue KernelPrinter::print_mask() {
 /// Full vectors load at once; the last, partial one loads through a mask. Both meet before the body.
 void KernelPrinter::print_loads() {
   std::vector<Parts> full(states_.size()), tail(states_.size());
+  const auto moves_iota = [&](std::size_t a) {
+    return states_[a].access->iota && states_[a].inner() != AxisClass::broadcast;
+  };
   b_.label("load.full");
   for (std::size_t a = 0; a < states_.size(); ++a) {
     if (loads_vector(a)) full[a] = load_vector(b_, states_[a], "%i", "");
   }
   b_.line("br label %body");
   b_.label("load.tail");
-  const std::string mask = print_mask().text;
+  const IrValue mask = print_mask();
   for (std::size_t a = 0; a < states_.size(); ++a) {
-    if (loads_vector(a)) tail[a] = load_vector(b_, states_[a], "%i", mask);
+    if (loads_vector(a)) tail[a] = load_vector(b_, states_[a], "%i", mask.text);
+    // Lanes past the end repeat the first: an iota stays in its range, on which divisions without guards rely.
+    if (moves_iota(a)) tail[a] = {select(mask, states_[a].lane_offsets, b_.bits(Lane::i64, 0))};
+    if (moves_iota(a)) full[a] = {states_[a].lane_offsets};
   }
   b_.line("br label %body");
   b_.label("body");
   for (std::size_t a = 0; a < states_.size(); ++a) {
-    if (!loads_vector(a)) continue;
+    if (full[a].empty()) continue;
     values_[a].clear();
     for (std::size_t part = 0; part < full[a].size(); ++part) {
       const Lane lane = full[a][part].lane;
@@ -209,7 +215,8 @@ void KernelPrinter::print_loads() {
     }
   }
   for (std::size_t a = 0; a < states_.size(); ++a) {
-    if (states_[a].access->iota) values_[a] = {iota_vector(b_, states_[a], "%i")};
+    if (!states_[a].access->iota) continue;
+    values_[a] = {iota_vector(b_, states_[a], "%i", moves_iota(a) ? values_[a][0] : IrValue{})};
   }
 }
 

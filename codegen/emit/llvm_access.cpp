@@ -120,12 +120,12 @@ Parts load_broadcast(IrBuilder& b, const AccessState& state) {
   return parts;
 }
 
-IrValue iota_vector(IrBuilder& b, const AccessState& state, const std::string& i) {
+IrValue iota_vector(IrBuilder& b, const AccessState& state, const std::string& i, const IrValue& lane_offsets) {
   if (state.inner() == AxisClass::broadcast) return b.splat(Lane::i64, state.row);
   const std::string stride = state.access->axes.empty() ? "1" : state.stride(state.access->axes.size() - 1);
   const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", i, stride));
   const std::string first = b.emit_scalar(fmt::format("add i64 {}, {}", state.row, step));
-  return b.splat(Lane::i64, first) + state.lane_offsets;
+  return b.splat(Lane::i64, first) + lane_offsets;
 }
 
 void store_vector(IrBuilder& b, const AccessState& state, const std::string& i, const Parts& parts,

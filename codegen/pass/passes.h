@@ -52,17 +52,28 @@
 // be fused are built so that a mul feeds no add or sub). fast_math may approximate div, sqrt and the functions.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string_view>
+#include <vector>
 
 #include "codegen/ir/graph.h"
 
 namespace kiln::codegen {
 
-/// What the passes may assume; both fields are part of the kernel's key.
+/// Bounds of the values of an iota access, both included, at the points of the loop. (Emitters may evaluate a body at
+/// points past the end and drop the results; where integer division traps they must keep iotas in these bounds there.)
+struct IotaRange {
+  std::int64_t low = std::numeric_limits<std::int64_t>::min();
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+};
+
+/// What the passes may assume. Whatever follows from it shows in the body, and so in the kernel's key.
 struct PassOptions {
   bool contract = true;
   bool fast_math = false;
-  bool cuda = true;  ///< composites that one backend has as a primitive stay whole there
+  bool cuda = true;              ///< composites that one backend has as a primitive stay whole there
+  std::vector<IotaRange> iotas;  ///< by access; those beyond the end may have any value
 };
 
 /// Evaluates operations whose operands are all literals, by the rules of api.md section 8 (bits in, bits out).
@@ -86,6 +97,11 @@ Graph widen_storage_types(const Graph& graph, const PassOptions& options);
 /// Rewrites composites and operations with corner cases (integer division, shifts, pow, floor_divide, conversions,
 /// activations, random) into primitives whose meaning is total and equal in CUDA C++ and LLVM IR.
 Graph legalize(const Graph& graph, const PassOptions& options);
+
+/// Computes i64/u64 values in 32 bits where ranges prove that they fit, divides without signs where nothing is
+/// negative, and decides comparisons that have one answer (the guards of legalize among them). Every value stays what
+/// it was: nothing wraps that did not wrap before. Takes and returns a legalised body.
+Graph narrow_integers(const Graph& graph, const PassOptions& options);
 
 /// Throws InternalError naming the first node outside the grammar at the top of this file.
 void verify_legal(const Graph& graph);

@@ -22,6 +22,7 @@ constexpr Pass pipeline[] = {
     {"legalize", legalize},
     {"fold_constants", fold_constants},
     {"simplify", simplify},
+    {"narrow_integers", narrow_integers},
     {"fold_constants", fold_constants},
     {"simplify", simplify},
     {"eliminate_dead", eliminate_dead},

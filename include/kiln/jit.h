@@ -110,11 +110,20 @@ class Jit {
   /// architectures mean the current device.
   template <class... S>
   void compile(const CompileFor& what) const {
-    for (const char* arch : what.archs) inspect_for(arch, detail::SignatureArgument<S>::make()...);
-    if (what.archs.empty()) inspect(detail::SignatureArgument<S>::make()...);
+    for (const char* arch : what.archs) precompile<S...>(arch, std::index_sequence_for<S...>{});
+    if (what.archs.empty()) precompile<S...>(nullptr, std::index_sequence_for<S...>{});
   }
 
   // For the library's templates.
+  template <class... S, std::size_t... I>
+  void precompile(const char* arch, std::index_sequence<I...>) const {
+    using T = detail::Tracer<F, std::index_sequence<I...>, decltype(detail::SignatureArgument<S>::make(false, I))...>;
+    // Sizes that are multiples of the vector, and others: the two variants that new arrays meet.
+    for (const bool odd : {false, true}) {
+      typename T::Arrays results;
+      T::precompile(*this, results, arch, detail::SignatureArgument<S>::make(odd, I)...);
+    }
+  }
   template <class... A>
   auto run(const Launch* launch, const A&... arguments) const {
     if constexpr (((detail::role_of<A> == detail::Role::traced) || ...)) {

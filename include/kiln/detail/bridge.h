@@ -135,6 +135,9 @@ KILN_API void destroy(Site& site) noexcept;
 /// stream.
 KILN_API void execute(Site& site, const Call& call);
 
+/// Fills the caches with the kernels of a call; see precompile of kiln/detail/program.h.
+void precompile(Site& site, const Call& call, const char* arch);
+
 /// inspect(): plans and compiles without running; `arch` null means the device of the operands. See kiln/inspect.h.
 struct Inspection;
 KILN_API Inspection* inspect(Site& site, const Call& call, const char* arch);

@@ -126,15 +126,19 @@ class ArgumentData {
 template <class S>
 struct SignatureArgument {
   static_assert(number<S>, "kiln: f.compile takes kl::Sig<T, rank> for arrays and the C++ type of numbers");
-  static S make() { return S{}; }
+  static S make(bool, std::size_t) { return S{}; }
 };
 template <class T, int Rank>
 struct SignatureArgument<Sig<T, Rank>> {
   static_assert(Rank >= 0 && Rank <= max_rank, "kiln: arrays have 0 to 8 axes");
-  static View<const T> make() {
-    std::int64_t shape[max_rank] = {4, 4, 4, 4, 4, 4, 4, 4};
-    if constexpr (Rank > 0) shape[Rank - 1] = 1024;
-    return View<const T>(Handle{nullptr, nullptr, intern(dtype_of<T>, 1, 0, shape, Rank, nullptr)});
+  /// Nothing lies at the addresses, which are aligned and distinct as those of new arrays are.
+  static View<const T> make(bool odd, std::size_t position) {
+    std::int64_t shape[max_rank];
+    for (std::int64_t& extent : shape) extent = odd ? 5 : 4;
+    if constexpr (Rank > 0) shape[Rank - 1] = odd ? 1025 : 1024;
+    void* const nowhere = reinterpret_cast<void*>((position + 1) << 40);
+    const Device cpu = Device::cpu();
+    return View<const T>(borrow(dtype_of<T>, nowhere, shape, Rank, nullptr, cpu.kind_number(), cpu.index()));
   }
 };
 
@@ -293,6 +297,12 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
           evaluate(site, e);
         },
         arguments...);
+  }
+  template <class J>
+  static void precompile(const J& f, Arrays& results, const char* arch, const A&... arguments) {
+    Target targets[Output::count];
+    Output::targets(results, targets);
+    prepare(f, targets, [arch](Site& site, Evaluation& e) { detail::precompile(site, e, arch); }, arguments...);
   }
   template <class J>
   static kiln::Inspection inspect(const J& f, Arrays& results, const char* arch, const A&... arguments) {

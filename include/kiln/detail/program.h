@@ -89,6 +89,8 @@ struct Evaluation {
 
 KILN_API void evaluate(Site& site, const Evaluation& evaluation);
 KILN_API Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch);
+/// Compiles into the caches without running. `arch` need not be present; null means the current device.
+KILN_API void precompile(Site& site, const Evaluation& evaluation, const char* arch);
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);

@@ -1,0 +1,82 @@
+// tests/device/error_places_test.cpp -- every message names the user's line, the types as written, and what to do.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/devices.h"
+
+namespace {
+
+class ErrorPlaces : public OnEachDevice {};
+KILN_ON_EACH_DEVICE(ErrorPlaces);
+
+/// The message of the error that `run` throws, or "".
+template <class Run>
+std::string message_of(Run run) {
+  try {
+    run();
+  } catch (const kl::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string at(int line) { return "error_places_test.cpp:" + std::to_string(line) + ")"; }
+
+#define EXPECT_NAMES(message, text) EXPECT_NE((message).find(text), std::string::npos) << (message)
+
+TEST_P(ErrorPlaces, operators_that_do_not_know_their_line_take_that_of_the_evaluation) {
+  kl::Array<float> a({6}), b({5});
+  kl::Array<std::int8_t> small({2});
+  EXPECT_NAMES(message_of([&] { kl::eval(a == b); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::Array<bool> different = a != b; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::eval(300 + small); }), at(__LINE__));
+}
+
+TEST_P(ErrorPlaces, slices_name_their_line) {
+  kl::Array<float> a({6});
+  const kl::Array<float> c({6});
+  EXPECT_NAMES(message_of([&] { a(7); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { c(kl::range(0, 6, 0)); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { (a + c)(kl::all, 0); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { a(kl::all)(-7); }), at(__LINE__));
+}
+
+TEST_P(ErrorPlaces, functions_name_a_line_of_the_lambda) {
+  const int line = __LINE__ + 1;
+  const auto f = kl::jit([](auto x, auto s) { return x + s; });
+  const kl::Array<std::int8_t> x = kl::zeros<std::int8_t>({4});
+  kl::Array<std::int8_t> three({3});
+  EXPECT_NAMES(message_of([&] { f.into(three)(x, 1); }), at(line));
+  EXPECT_NAMES(message_of([&] { f(x, 300); }), at(line));
+  EXPECT_EQ(f(x, 5).to_host(), (std::vector<std::int8_t>(4, 5))) << "usable after the errors";
+}
+
+TEST_P(ErrorPlaces, shapes_come_with_the_types_before_promotion) {
+  kl::Array<float> a({6});
+  kl::Array<std::int32_t> b({5});
+  const std::string message = message_of([&] { kl::eval(a * b); });
+  EXPECT_NAMES(message, "(6,) of f32");
+  EXPECT_NAMES(message, "(5,) of i32");
+}
+
+TEST_P(ErrorPlaces, an_axis_of_a_scalar_is_not_a_range_from_0_to_minus_1) {
+  const auto f = kl::jit([](auto x) { return kl::index(x, 0); });
+  EXPECT_NAMES(message_of([&] { f(kl::full<float>({}, 1.f)); }), "without axes");
+}
+
+TEST_P(ErrorPlaces, a_refused_scalar_leaves_every_output_as_it_was) {
+  kl::Array<std::int8_t> four = kl::zeros<std::int8_t>({4}), two = kl::zeros<std::int8_t>({2});
+  EXPECT_THROW(kl::eval(kl::tie(four, two), four + 1, two + 300), kl::TypeError);
+  EXPECT_EQ(four.to_host(), (std::vector<std::int8_t>(4, 0))) << "outputs of different shapes are several kernels";
+  EXPECT_EQ(two.to_host(), (std::vector<std::int8_t>(2, 0)));
+}
+
+TEST(ErrorPlacesWithoutGpu, a_missing_gpu_names_the_way_to_the_cpu) {
+  if (kl::Device::cuda(0).is_available()) GTEST_SKIP() << "there is a GPU here";
+  EXPECT_NAMES(message_of([] { kl::Array<float> a({3}, kl::Device::cuda(0)); }), "KILN_DEVICE=cpu");
+}
+
+}  // namespace
