@@ -15,7 +15,8 @@ ALLOWED = {
     "kiln": r"(kiln::|(typeinfo|typeinfo name|vtable) for kiln::|kiln_)",
     "kiln_cpu": r"kiln_cpu_",
 }
-NEEDED = re.compile(r"lib(stdc\+\+|m|c|gcc_s|pthread|dl|rt|z|zstd|asan|ubsan|tsan)\.so|ld-linux")
+# libtinfo, which a shell needs too, comes with LLVM 16 and 17.
+NEEDED = re.compile(r"lib(stdc\+\+|m|c|gcc_s|pthread|dl|rt|z|zstd|tinfo|asan|ubsan|tsan)\.so|ld-linux")
 
 
 def output(*command):
