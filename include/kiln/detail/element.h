@@ -5,13 +5,14 @@
 #include <kiln/detail/structure.h>
 
 // std::complex is named, never completed, here: <complex> is the user's include.
+// clang-format off: it does not settle on a comment behind the macros
 #if defined(__GLIBCXX__)
 namespace std _GLIBCXX_VISIBILITY(default) {
 _GLIBCXX_BEGIN_NAMESPACE_VERSION
 template <typename T>
 class complex;
 _GLIBCXX_END_NAMESPACE_VERSION
-}  // namespace std _GLIBCXX_VISIBILITY(default)
+}  // namespace std
 #elif defined(_LIBCPP_VERSION)
 _LIBCPP_BEGIN_NAMESPACE_STD
 template <class T>
@@ -20,6 +21,7 @@ _LIBCPP_END_NAMESPACE_STD
 #else
 #include <complex>
 #endif
+// clang-format on
 
 namespace kiln {
 

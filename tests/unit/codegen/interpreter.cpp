@@ -293,6 +293,7 @@ class Interpreter {
 
   Value evaluate(const Node& node) {
     switch (node.kind) {
+      case NodeKind::iota:
       case NodeKind::load:
       case NodeKind::parameter:
         return loads_.at(node.payload);
