@@ -41,7 +41,7 @@ inline Slot* put(Slot* to, Slot& slot, bool) {
 /// An elementwise expression over arrays. It shares ownership of its arrays and copies its scalars, so it may be
 /// stored, moved and evaluated many times. `S` spells its operations; the object holds the operands only.
 template <class S>
-class Expression : public detail::Operators<Expression<S>>, public detail::ViewOperations<Expression<S>> {
+class Expression : public detail::ViewOperations<Expression<S>> {
  public:
   using Structure = S;
   using value_type = typename detail::ElementOf<S::type>::type;

@@ -99,7 +99,63 @@ struct CompoundAssignment {
 #undef KILN_EQUALITY
 #undef KILN_UNARY
 
+template <class X>
+inline constexpr bool is_expression = false;
+template <class S>
+inline constexpr bool is_expression<Expression<S>> = true;
+
 }  // namespace detail
+
+// An expression on the left: once for all of them, since every friend costs each expression's compile time. The place
+// is that of the expression's own last operation, in the same statement.
+#define KILN_LEFT_EXPRESSION(symbol, op)                                           \
+  template <class L, class R>                                                      \
+    requires(detail::is_expression<std::remove_cvref_t<L>>)                        \
+  auto operator symbol(L&& l, R&& r) {                                             \
+    return detail::binary<Op::op, std::remove_cvref_t<L>, std::remove_cvref_t<R>>( \
+        detail::Where{}, l, detail::is_movable<L>, r, detail::is_movable<R>);      \
+  }
+#define KILN_OF_EXPRESSION(symbol, op)                                                               \
+  template <class A>                                                                                 \
+    requires(detail::is_expression<std::remove_cvref_t<A>>)                                          \
+  auto operator symbol(A&& a) {                                                                      \
+    return detail::unary<Op::op, std::remove_cvref_t<A>>(detail::Where{}, a, detail::is_movable<A>); \
+  }
+KILN_LEFT_EXPRESSION(+, add)
+KILN_LEFT_EXPRESSION(-, sub)
+KILN_LEFT_EXPRESSION(*, mul)
+KILN_LEFT_EXPRESSION(/, div)
+KILN_LEFT_EXPRESSION(%, mod)
+KILN_LEFT_EXPRESSION(<, lt)
+KILN_LEFT_EXPRESSION(<=, le)
+KILN_LEFT_EXPRESSION(>, gt)
+KILN_LEFT_EXPRESSION(>=, ge)
+KILN_LEFT_EXPRESSION(&&, logical_and)
+KILN_LEFT_EXPRESSION(||, logical_or)
+KILN_LEFT_EXPRESSION(&, bit_and)
+KILN_LEFT_EXPRESSION(|, bit_or)
+KILN_LEFT_EXPRESSION(^, bit_xor)
+KILN_LEFT_EXPRESSION(<<, shl)
+KILN_LEFT_EXPRESSION(>>, shr)
+KILN_OF_EXPRESSION(-, neg)
+KILN_OF_EXPRESSION(~, bit_not)
+KILN_OF_EXPRESSION(!, logical_not)
+#undef KILN_LEFT_EXPRESSION
+#undef KILN_OF_EXPRESSION
+
+// By reference on both sides, as for arrays.
+#define KILN_EQUALITY_OF_EXPRESSION(symbol, op)                         \
+  template <class S, class R>                                           \
+  auto operator symbol(const Expression<S>& l, const R& r) {            \
+    return detail::binary<Op::op>(detail::Where{}, l, false, r, false); \
+  }                                                                     \
+  template <detail::left_number L, class S>                             \
+  auto operator symbol(const L& l, const Expression<S>& r) {            \
+    return detail::binary<Op::op>(detail::Where{}, l, false, r, false); \
+  }
+KILN_EQUALITY_OF_EXPRESSION(==, eq)
+KILN_EQUALITY_OF_EXPRESSION(!=, ne)
+#undef KILN_EQUALITY_OF_EXPRESSION
 
 // A number on the left: once for all operand types, since every friend costs each expression's compile time. The place
 // is that of the operation around it.
