@@ -72,6 +72,36 @@ class Expression : public detail::ViewOperations<Expression<S>> {
 
   // For the library's templates.
   explicit Expression(detail::Compose) noexcept : owns(true) {}
+  // Composition happens in constructors: g++ 12 moves a named result out of an inner block, which would double both the
+  // work and the compile time of each operation. Expressions are spelled out: an instantiation of `put` costs time.
+  template <class A>
+  Expression(detail::Compose, detail::Where w, A& a, bool move_a) noexcept : owns(true) {
+    if constexpr (requires { a.code_size; }) {
+      *detail::take_slots(slots, a.slots, A::code_size, move_a ? &a.owns : nullptr) = detail::place(w);
+    } else {
+      *detail::put(slots, a, move_a) = detail::place(w);
+    }
+  }
+  template <class A, class B>
+  Expression(detail::Compose, detail::Where w, A& a, bool move_a, B& b, bool move_b) noexcept : owns(true) {
+    detail::Slot* p = slots;
+    if constexpr (requires { a.code_size; }) {
+      p = detail::take_slots(p, a.slots, A::code_size, move_a ? &a.owns : nullptr);
+    } else {
+      p = detail::put(p, a, move_a);
+    }
+    if constexpr (requires { b.code_size; }) {
+      p = detail::take_slots(p, b.slots, B::code_size, move_b ? &b.owns : nullptr);
+    } else {
+      p = detail::put(p, b, move_b);
+    }
+    *p = detail::place(w);
+  }
+  template <class A, class B, class C>
+  Expression(detail::Compose, detail::Where w, A& a, bool move_a, B& b, bool move_b, C& c, bool move_c) noexcept
+      : owns(true) {
+    *detail::put(detail::put(detail::put(slots, a, move_a), b, move_b), c, move_c) = detail::place(w);
+  }
   detail::Parts parts() const { return {detail::code_of<S>.items, slots, S::size}; }
   Expression viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
     Expression copy(*this);
@@ -124,14 +154,8 @@ auto unary(Where where, const A& a, bool move_a) {
   if constexpr (T::traced) {
     return record<O>(where, a);
   } else {
-    Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>> e(Compose{});
-    if constexpr (requires { a.code_size; }) {
-      *take_slots(e.slots, const_cast<A&>(a).slots, A::code_size, move_a ? &const_cast<A&>(a).owns : nullptr) =
-          place(where);
-    } else {
-      *put(e.slots, const_cast<A&>(a), move_a) = place(where);
-    }
-    return e;
+    return Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>>(
+        Compose{}, where, const_cast<A&>(a), move_a);
   }
 }
 
@@ -143,21 +167,7 @@ auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
   if constexpr (T::traced) {
     return record<O>(where, a, b);
   } else {
-    BinaryOf<O, A, B> e(Compose{});
-    Slot* p = e.slots;
-    // Spelled out for expressions: an instantiation of `put` per operand is a tenth of an expression's compile time.
-    if constexpr (requires { a.code_size; }) {
-      p = take_slots(p, const_cast<A&>(a).slots, A::code_size, move_a ? &const_cast<A&>(a).owns : nullptr);
-    } else {
-      p = put(p, const_cast<A&>(a), move_a);
-    }
-    if constexpr (requires { b.code_size; }) {
-      p = take_slots(p, const_cast<B&>(b).slots, B::code_size, move_b ? &const_cast<B&>(b).owns : nullptr);
-    } else {
-      p = put(p, const_cast<B&>(b), move_b);
-    }
-    *p = place(where);
-    return e;
+    return BinaryOf<O, A, B>(Compose{}, where, const_cast<A&>(a), move_a, const_cast<B&>(b), move_b);
   }
 }
 
@@ -168,13 +178,10 @@ auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, cons
   if constexpr (T::traced) {
     return record<O>(where, a, b, c);
   } else {
-    Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
-                     typename Operand<B>::template Structure<T::r.operands[1]>,
-                     typename Operand<C>::template Structure<T::r.operands[2]>>>
-        e(Compose{});
-    Slot* const p = put(put(e.slots, const_cast<A&>(a), move_a), const_cast<B&>(b), move_b);
-    *put(p, const_cast<C&>(c), move_c) = place(where);
-    return e;
+    return Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
+                            typename Operand<B>::template Structure<T::r.operands[1]>,
+                            typename Operand<C>::template Structure<T::r.operands[2]>>>(
+        Compose{}, where, const_cast<A&>(a), move_a, const_cast<B&>(b), move_b, const_cast<C&>(c), move_c);
   }
 }
 
