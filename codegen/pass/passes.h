@@ -53,7 +53,7 @@
 //                identity, each one value or a `tuple` of two or three; components are b1, integers, f32 or f64. The
 //                combiner is a legalised body itself, with `input` leaves; values of the identity do not depend on
 //                reduced coordinates. The result is one value, or used through `element c` only.
-//     scan       the same operations, along the one reduced axis; operand 0 is not a tuple; no reduce in that kernel.
+//     scan       the same, along the one reduced axis (a complex cumprod scans tuples); no reduce in that kernel.
 //     Values do not depend on the order in which states are joined beyond rounding. Operands of a reduction are
 //     evaluated once per element even where they do not depend on reduced coordinates.
 //
@@ -85,6 +85,7 @@ struct PassOptions {
   bool cuda = true;              ///< composites that one backend has as a primitive stay whole there
   std::vector<IotaRange> iotas;  ///< by access; those beyond the end may have any value
   bool holds_rows = false;       ///< rows stay in registers between the passes over them (schedule.h)
+  bool empty_rows = false;       ///< some reduced axis has extent 0: every reduction becomes its value over nothing
 };
 
 /// Evaluates operations whose operands are all literals, by the rules of api.md section 8 (bits in, bits out).
