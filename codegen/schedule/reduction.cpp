@@ -1,7 +1,7 @@
 // codegen/schedule/reduction.cpp -- which kernels reductions share, and how each is mapped to threads.
 #include <algorithm>
 
-#include "codegen/schedule/schedule.h"
+#include "codegen/schedule/column_reduction.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -26,11 +26,11 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
   return !facts.columns && bytes <= cluster_bytes;
 }
 
-Schedule choose_reduction(const Kernel&, const Extents&, const DeviceTraits&) {
-  internal_failure("a schedule for reductions", __FILE__, __LINE__, "being written");
+Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  return choose_columns(kernel, extents, device);
 }
-LaunchShape reduction_launch_shape(const Kernel&, const Schedule&, const Extents&) {
-  internal_failure("a schedule for reductions", __FILE__, __LINE__, "being written");
+LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
+  return columns_launch_shape(kernel, schedule, extents);
 }
 
 }  // namespace kiln::codegen
