@@ -4,6 +4,7 @@
 // the kept axes, taken as one long row. Threads past the end read what column 0 has and store nothing.
 #include "codegen/emit/cuda_columns.h"
 
+#include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
 
 namespace kiln::codegen::cuda {
@@ -229,6 +230,10 @@ void ColumnWriter::row_outputs() {
     round_results(a, "");
     write_vector(a, access_name(a), pointers_[a]);
   }
+}
+
+KernelSource emit_column_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
+  return ColumnWriter(kernel, schedule, options).write();
 }
 
 }  // namespace kiln::codegen::cuda

@@ -192,6 +192,20 @@ std::string reason_of(const Work& work, const Schedule& schedule) {
 
 }  // namespace
 
+bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
+  const int kept = kernel.rank - kernel.reduced;
+  if (kept == 0) return false;
+  std::size_t along_columns = 0, along_rows = 0;
+  for (const Access& access : kernel.accesses) {
+    if (access.iota || !is_per_element(kernel, access)) continue;
+    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += size_of(access.type);
+    if (access.axes.back() == AxisClass::contiguous) along_rows += size_of(access.type);
+  }
+  if (along_columns != along_rows) return along_columns > along_rows;
+  // Nothing is contiguous: a thread per column wants many columns.
+  return extents.loop[static_cast<std::size_t>(kept - 1)] >= 32;
+}
+
 Schedule choose_columns(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
   KILN_INTERNAL_CHECK(kernel.rank > kernel.reduced, "no kept axis among {}", kernel.rank);
   const Stages stages = stages_of(kernel);

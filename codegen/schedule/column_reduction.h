@@ -5,6 +5,10 @@
 
 namespace kiln::codegen {
 
+/// True where most of what is read per element is contiguous along the last kept axis, and not along the last reduced
+/// one.
+bool runs_along_columns(const Kernel& kernel, const Extents& extents);
+
 /// Column and middle-axis reductions, alone or in chains: Template::column_reduction.
 Schedule choose_columns(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
 LaunchShape columns_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
