@@ -95,21 +95,35 @@ void release_slots(Slot* slots, unsigned count) noexcept {
   }
 }
 
-Slot* take_slots(Slot* to, Slot* from, unsigned count, bool* owns) noexcept {
-  if (owns) {
-    __builtin_memcpy(to, from, count * sizeof *to);
-    __builtin_memset(static_cast<void*>(from), 0, count * sizeof *from);  // a moved-from expression has no operands
-    *owns = false;
+void move_slots(Slot* to, Slot* from, unsigned count) noexcept {
+  __builtin_memcpy(to, from, count * sizeof *to);
+  __builtin_memset(static_cast<void*>(from), 0, count * sizeof *from);
+}
+
+namespace {
+
+/// Appends the slots of one operand.
+Slot* take(Slot* to, Takes takes, const void* operand) noexcept {
+  const auto count = static_cast<unsigned>(takes >> 1 & 0xfffff);
+  if ((takes & 1) != 0) {
+    move_slots(to, static_cast<Slot*>(const_cast<void*>(operand)), count);
   } else {
-    copy_slots(to, from, count);
+    copy_slots(to, static_cast<const Slot*>(operand), count);
   }
   return to + count;
 }
 
-Slot* take_handle(Slot* to, const Handle& array) noexcept {
-  retain(array.storage);
-  *to = __builtin_bit_cast(Slot, array);
-  return to + 1;
+Slot place(Where where) noexcept { return {nullptr, {reinterpret_cast<std::uintptr_t>(where.file), where.line}}; }
+
+}  // namespace
+
+void compose(Slot* to, Takes takes, const void* a) noexcept { take(to, takes, a); }
+void compose(Slot* to, Where where, Takes takes, const void* a) noexcept { *take(to, takes, a) = place(where); }
+void compose(Slot* to, Where where, Takes takes, const void* a, const void* b) noexcept {
+  *take(take(to, takes, a), takes >> 21, b) = place(where);
+}
+void compose(Slot* to, Where where, Takes takes, const void* a, const void* b, const void* c) noexcept {
+  *take(take(take(to, takes, a), takes >> 21, b), takes >> 42, c) = place(where);
 }
 
 Slot make_fragment(const Parts& parts) {

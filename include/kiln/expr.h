@@ -9,54 +9,34 @@
 namespace kiln {
 namespace detail {
 
-struct Compose {};  // chooses the composing constructor
+/// A C++ number as a slot.
+template <class C>
+Slot number_slot(const C& number) {
+  const NumberOf<C> value = static_cast<NumberOf<C>>(number);
+  Slot slot = {};
+  __builtin_memcpy(slot.words, &value, sizeof value);
+  return slot;
+}
+template <class C>
+Slot number_slot(const Const<C>& number) {
+  return number_slot(number.value);
+}
 
-inline Slot place(Where w) { return {nullptr, {reinterpret_cast<std::uintptr_t>(w.file), w.line}}; }
-
-/// Appends an operand's slots; the references of temporaries are taken over.
 template <class X>
-inline Slot* put(Slot* to, X& x, bool movable) {
-  if constexpr (Operand<X>::role == Role::number) {
-    const NumberOf<X> value = static_cast<NumberOf<X>>(x);
-    *to = {};
-    __builtin_memcpy(to->words, &value, sizeof value);
-    return to + 1;
-  } else if constexpr (Operand<X>::role == Role::baked) {
-    return put(to, x.value, false);
-  } else if constexpr (requires { x.code_size; }) {
-    return take_slots(to, x.slots, X::code_size, movable ? &x.owns : nullptr);
-  } else if constexpr (Operand<X>::role == Role::array) {
-    return x.put_slots(to, movable);
-  } else {
-    return to + 1;  // refused by Typed; no second error
-  }
-}
-inline Slot* put(Slot* to, Slot& slot, bool) {
-  *to = slot;
-  return to + 1;
-}
+inline constexpr bool is_number = Operand<X>::role == Role::number || Operand<X>::role == Role::baked;
+/// Arrays and expressions consist of their slots.
+template <class X>
+inline constexpr unsigned slot_count = is_number<X> ? 1 : sizeof(X) / sizeof(Slot);
 
 }  // namespace detail
 
 /// An elementwise expression over arrays. It shares ownership of its arrays and copies its scalars, so it may be
 /// stored, moved and evaluated many times. `S` spells its operations; the object holds the operands only.
 template <class S>
-class Expression : public detail::ViewOperations<Expression<S>> {
- public:
+struct Expression : public detail::ViewOperations<Expression<S>> {
   using Structure = S;
   using value_type = typename detail::ElementOf<S::type>::type;
   static constexpr DType dtype = S::type;
-
-  Expression(const Expression& other) noexcept : owns(true) { detail::copy_slots(slots, other.slots, S::size); }
-  Expression(Expression&& other) noexcept : owns(true) { detail::take_slots(slots, other.slots, S::size, &other.owns); }
-  Expression& operator=(Expression other) noexcept {
-    std::swap(slots, other.slots);
-    std::swap(owns, other.owns);
-    return *this;
-  }
-  ~Expression() {
-    if (owns) detail::release_slots(slots, S::size);
-  }
 
   /// Rank and extents after broadcasting.
   int ndim(detail::Where w = detail::Where::current()) const { return shape(w).rank(); }
@@ -71,47 +51,15 @@ class Expression : public detail::ViewOperations<Expression<S>> {
   auto astype(detail::Where w = detail::Where::current()) const;
 
   // For the library's templates.
-  explicit Expression(detail::Compose) noexcept : owns(true) {}
-  // Composition happens in constructors: g++ 12 moves a named result out of an inner block, which would double both the
-  // work and the compile time of each operation. Expressions are spelled out: an instantiation of `put` costs time.
-  template <class A>
-  Expression(detail::Compose, detail::Where w, A& a, bool move_a) noexcept : owns(true) {
-    if constexpr (requires { a.code_size; }) {
-      *detail::take_slots(slots, a.slots, A::code_size, move_a ? &a.owns : nullptr) = detail::place(w);
-    } else {
-      *detail::put(slots, a, move_a) = detail::place(w);
-    }
-  }
-  template <class A, class B>
-  Expression(detail::Compose, detail::Where w, A& a, bool move_a, B& b, bool move_b) noexcept : owns(true) {
-    detail::Slot* p = slots;
-    if constexpr (requires { a.code_size; }) {
-      p = detail::take_slots(p, a.slots, A::code_size, move_a ? &a.owns : nullptr);
-    } else {
-      p = detail::put(p, a, move_a);
-    }
-    if constexpr (requires { b.code_size; }) {
-      p = detail::take_slots(p, b.slots, B::code_size, move_b ? &b.owns : nullptr);
-    } else {
-      p = detail::put(p, b, move_b);
-    }
-    *p = detail::place(w);
-  }
-  template <class A, class B, class C>
-  Expression(detail::Compose, detail::Where w, A& a, bool move_a, B& b, bool move_b, C& c, bool move_c) noexcept
-      : owns(true) {
-    *detail::put(detail::put(detail::put(slots, a, move_a), b, move_b), c, move_c) = detail::place(w);
-  }
-  detail::Parts parts() const { return {detail::code_of<S>.items, slots, S::size}; }
+  detail::Parts parts() const { return {detail::code_of<S>.items, slots.items, S::size}; }
   Expression viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
     Expression copy(*this);
-    detail::view_of(copy.parts(), copy.slots, kind, numbers, count, w);
+    detail::view_of(copy.parts(), copy.slots.items, kind, numbers, count, w);
     return copy;
   }
 
   static constexpr unsigned code_size = S::size;
-  detail::Slot slots[S::size];
-  bool owns;  ///< false once another expression has taken the references over
+  detail::Slots<S::size> slots;
 };
 
 namespace detail {
@@ -154,8 +102,8 @@ auto unary(Where where, const A& a, bool move_a) {
   if constexpr (T::traced) {
     return record<O>(where, a);
   } else {
-    return Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>>(
-        Compose{}, where, const_cast<A&>(a), move_a);
+    using E = Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>>;
+    return E{{}, {where, taking(slot_count<A>, move_a), &a}};
   }
 }
 
@@ -167,7 +115,28 @@ auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
   if constexpr (T::traced) {
     return record<O>(where, a, b);
   } else {
-    return BinaryOf<O, A, B>(Compose{}, where, const_cast<A&>(a), move_a, const_cast<B&>(b), move_b);
+    using E = BinaryOf<O, A, B>;
+    const Takes takes = taking(taking(slot_count<A>, move_a), taking(slot_count<B>, move_b));
+    if constexpr (is_number<A>) {
+      const Slot number = number_slot(a);
+      return E{{}, {where, takes, &number, &b}};
+    } else if constexpr (is_number<B>) {
+      const Slot number = number_slot(b);
+      return E{{}, {where, takes, &a, &number}};
+    } else {
+      return E{{}, {where, takes, &a, &b}};
+    }
+  }
+}
+
+/// The slots of an operand; `number` is room for that of a number.
+template <class X>
+const void* slots_of(const X& x, Slot& number) {
+  if constexpr (is_number<X>) {
+    number = number_slot(x);
+    return &number;
+  } else {
+    return &x;
   }
 }
 
@@ -178,28 +147,28 @@ auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, cons
   if constexpr (T::traced) {
     return record<O>(where, a, b, c);
   } else {
-    return Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
-                            typename Operand<B>::template Structure<T::r.operands[1]>,
-                            typename Operand<C>::template Structure<T::r.operands[2]>>>(
-        Compose{}, where, const_cast<A&>(a), move_a, const_cast<B&>(b), move_b, const_cast<C&>(c), move_c);
+    using E = Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
+                               typename Operand<B>::template Structure<T::r.operands[1]>,
+                               typename Operand<C>::template Structure<T::r.operands[2]>>>;
+    const Takes takes =
+        taking(taking(slot_count<A>, move_a), taking(slot_count<B>, move_b), taking(slot_count<C>, move_c));
+    Slot numbers[3];
+    return E{{}, {where, takes, slots_of(a, numbers[0]), slots_of(b, numbers[1]), slots_of(c, numbers[2])}};
   }
 }
 
 /// An expression of one slot.
 template <class S>
 Expression<S> leaf(Slot slot) {
-  Expression<S> e(Compose{});
-  *e.slots = slot;
-  return e;
+  return {{}, {taking(1, true), &slot}};
 }
 inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 
 /// The value of an array, view or expression as an expression of its own.
 template <class X>
 auto expression_of(const X& x, bool movable) {
-  Expression<typename Operand<X>::template Structure<Operand<X>::type.type>> e(Compose{});
-  put(e.slots, const_cast<X&>(x), movable);
-  return e;
+  using E = Expression<typename Operand<X>::template Structure<Operand<X>::type.type>>;
+  return E{{}, {taking(slot_count<X>, movable), &x}};
 }
 
 /// Refuses conversions that lose the imaginary part.
@@ -212,9 +181,9 @@ constexpr void require_convertible() {
 template <DType To, class X>
 auto convert(Where where, const X& x, bool movable) {
   require_convertible<Operand<X>::type.type, To>();
-  Expression<Convert<To, typename Operand<X>::template Structure<To>>> e(Compose{});
-  *put(e.slots, const_cast<X&>(x), movable) = place(where);
-  return e;
+  using E = Expression<Convert<To, typename Operand<X>::template Structure<To>>>;
+  Slot number;
+  return E{{}, {where, taking(slot_count<X>, movable), slots_of(x, number)}};
 }
 
 }  // namespace detail
@@ -222,9 +191,7 @@ auto convert(Where where, const X& x, bool movable) {
 /// A strongly typed run-time scalar: takes part in promotion like an array of type T with no axes.
 template <class T>
 Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> scalar(std::type_identity_t<T> value) {
-  Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> e(detail::Compose{});
-  detail::put(e.slots, value, false);
-  return e;
+  return detail::leaf<detail::Parameter<dtype_of<T>, dtype_of<T>>>(detail::number_slot(value));
 }
 
 /// Names a shared subexpression: it is computed once per element however often it is used, and the type stays small.

@@ -30,7 +30,7 @@ class Array;
 template <class T>
 class View;
 template <class S>
-class Expression;
+struct Expression;
 template <class T>
 class Sym;
 template <class C>

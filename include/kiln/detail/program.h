@@ -39,11 +39,43 @@ static_assert(sizeof(Slot) == sizeof(Handle));
 
 /// Copies slots and retains what they refer to.
 KILN_API void copy_slots(Slot* to, const Slot* from, unsigned count) noexcept;
+/// Moves slots; those moved from refer to nothing.
+KILN_API void move_slots(Slot* to, Slot* from, unsigned count) noexcept;
 KILN_API void release_slots(Slot* slots, unsigned count) noexcept;
-/// Moves the slots when `owns` is given (clearing it and them), else copies them. Returns the end of what was written.
-KILN_API Slot* take_slots(Slot* to, Slot* from, unsigned count, bool* owns) noexcept;
-/// The slot of an array, retained.
-KILN_API Slot* take_handle(Slot* to, const Handle& array) noexcept;
+
+/// How operands enter an operation, 21 bits for each: twice the number of its slots, plus one when it is a temporary
+/// whose references are taken over.
+using Takes = std::uint64_t;
+constexpr Takes taking(std::size_t size, bool movable) { return size * 2 + (movable ? 1 : 0); }
+constexpr Takes taking(Takes a, Takes b, Takes c = 0) { return a | b << 21 | c << 42; }
+
+/// Writes the slots of an operation behind those of its operands, which are expressions, arrays or single slots.
+KILN_API void compose(Slot* to, Where where, Takes takes, const void* a) noexcept;
+KILN_API void compose(Slot* to, Where where, Takes takes, const void* a, const void* b) noexcept;
+KILN_API void compose(Slot* to, Where where, Takes takes, const void* a, const void* b, const void* c) noexcept;
+/// Writes the slots of one operand.
+KILN_API void compose(Slot* to, Takes takes, const void* a) noexcept;
+
+/// The slots of an expression, which own what they refer to. One type for all expressions of a size: their own special
+/// members are implicit, which costs a compiler less.
+template <unsigned N>
+struct Slots {
+  Slot items[N];
+
+  Slots(Where where, Takes takes, const void* a) noexcept { compose(items, where, takes, a); }
+  Slots(Where where, Takes takes, const void* a, const void* b) noexcept { compose(items, where, takes, a, b); }
+  Slots(Where where, Takes takes, const void* a, const void* b, const void* c) noexcept {
+    compose(items, where, takes, a, b, c);
+  }
+  Slots(Takes takes, const void* a) noexcept { compose(items, takes, a); }
+  Slots(const Slots& other) noexcept { copy_slots(items, other.items, N); }
+  Slots(Slots&& other) noexcept { move_slots(items, other.items, N); }
+  Slots& operator=(Slots other) noexcept {
+    for (unsigned i = 0; i < N; ++i) std::swap(items[i], other.items[i]);
+    return *this;
+  }
+  ~Slots() { release_slots(items, N); }
+};
 
 /// An expression, array or number as the library sees it. Nothing is owned.
 struct Parts {
