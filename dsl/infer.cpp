@@ -57,6 +57,16 @@ Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<co
   return result;
 }
 
+/// Reduced axes are dropped, or kept with extent 1.
+Shape reduced_shape(const Shape& shape, const codegen::ReductionSpec& spec) {
+  Shape result;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    const bool reduced = (spec.axes >> axis & 1) != 0;
+    if (!reduced || spec.keepdims) result.extents[result.rank++] = reduced ? 1 : shape.extents[axis];
+  }
+  return result;
+}
+
 }  // namespace
 
 const char* node_name(const Node& node) {
@@ -89,6 +99,16 @@ const char* node_name(const Node& node) {
       return "random";
     case NodeKind::operation:
       return detail::op_info(node.op).name;
+    case NodeKind::reduce:
+      return "reduce";
+    case NodeKind::scan:
+      return "scan";
+    case NodeKind::tuple:
+      return "tuple";
+    case NodeKind::element:
+      return "element";
+    case NodeKind::extent:
+      return "extent";
   }
   return "";
 }
@@ -106,6 +126,11 @@ std::vector<Shape> infer_shapes(const codegen::Graph& graph, std::span<const Sha
       case NodeKind::view:
         shapes[id] = viewed_shape(shapes[node.operands[0]], graph.view_spec(node), where_of(graph, id));
         break;
+      case NodeKind::reduce:
+        shapes[id] = reduced_shape(common_shape(graph, id, shapes), graph.reduction(node));
+        break;
+      case NodeKind::extent:
+        break;  // a scalar
       default:
         shapes[id] = common_shape(graph, id, shapes);
     }

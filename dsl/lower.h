@@ -23,10 +23,11 @@ struct Operand {
 
 /// One distinct load or iota of a kernel: an operand seen over the loop.
 struct Leaf {
-  int slot = -1;  ///< input slot; -1 for kl::index, whose values follow from the loop alone
+  int slot = -1;  ///< input slot; -1 for kl::index, whose values follow from the loop alone, and temporaries
   bool iota = false;
   DType type = DType::f32;
-  Strided view;  ///< over the loop's shape
+  Strided view;        ///< over the loop's shape
+  int temporary = -1;  ///< number of the temporary that is read, computed by an earlier kernel of the call
   friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 
@@ -34,6 +35,8 @@ struct Leaf {
 struct Parameter {
   unsigned slot = 0;
   DType type = DType::f32;
+  bool constant = false;   ///< no scalar of the call: a number that follows from the shapes
+  std::int64_t value = 0;  ///< that number
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 

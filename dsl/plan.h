@@ -39,6 +39,8 @@ struct Launch {
   std::vector<PointerPatch> pointers;
   std::vector<OffsetPatch> offsets;
   std::vector<ScalarPatch> scalars;
+  std::int32_t workspace_at = -1;                  ///< offset of the pointer to scratch memory in the block; < 0: none
+  std::int32_t counters_at = -1;                   ///< the same for the pointer to zeroed counters
   std::shared_ptr<const CompiledKernel> compiled;  ///< keeps the text that the log names
 };
 

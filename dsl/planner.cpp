@@ -51,6 +51,12 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
       put(launch, argument.offset + 4, divisor.shift);
       return;
     }
+    case ArgumentKind::workspace:
+      launch.workspace_at = static_cast<std::int32_t>(argument.offset);
+      return;
+    case ArgumentKind::counters:
+      launch.counters_at = static_cast<std::int32_t>(argument.offset);
+      return;
     case ArgumentKind::parameter: {
       const Parameter& parameter = draft.parameters[argument.a];
       const bool as_is = call.scalars[parameter.slot].type == parameter.type &&

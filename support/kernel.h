@@ -33,7 +33,13 @@ struct LaunchShape {
   std::array<std::uint32_t, 3> grid = {1, 1, 1};
   std::array<std::uint32_t, 3> block = {1, 1, 1};
   std::uint32_t shared_bytes = 0;
-  std::int64_t units = 0;  ///< CPU kernels: how many units of work, split among threads
+  std::uint32_t cluster = 1;          ///< blocks per cluster along x
+  std::uint64_t workspace_bytes = 0;  ///< scratch memory for partial results, uninitialised
+  std::uint32_t counters = 0;         ///< u32 counters that are zero before and after the launch
+  std::int64_t units = 0;             ///< CPU kernels: how many units of work, split among threads
+  /// CPU kernels: > 0: when all units are done, the kernel runs once more over the units [-finish_units, 0), which join
+  /// what the first ones left in the workspace.
+  std::int64_t finish_units = 0;
   std::int64_t grain = 1;  ///< CPU kernels: fewest units worth a thread
 };
 

@@ -42,8 +42,8 @@ KernelSource Writer::write() {
     case Template::dense:
       dense();
       break;
-    case Template::serial:
-      internal_failure("CUDA schedule", __FILE__, __LINE__, "serial is the CPU's loop nest");
+    default:
+      internal_failure("elementwise CUDA schedule", __FILE__, __LINE__, schedule_.key());
   }
   close();
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
@@ -109,6 +109,10 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
       return fmt::format("a.d{}", axis);
     case ArgumentKind::parameter:
       return fmt::format("a.s{}", a);
+    case ArgumentKind::workspace:
+      return "a.workspace";
+    case ArgumentKind::counters:
+      return "a.counters";
   }
   internal_failure("known argument kind", __FILE__, __LINE__, "");
 }
@@ -144,6 +148,12 @@ std::string Writer::arguments_struct() {
         break;
       case ArgumentKind::divisor:
         declaration = fmt::format("{} {}", prelude_.use("Divisor"), name);
+        break;
+      case ArgumentKind::workspace:
+        declaration = "u8* " + name;
+        break;
+      case ArgumentKind::counters:
+        declaration = "u32* " + name;
         break;
       case ArgumentKind::parameter: {
         const DType type = compute_type(kernel_.parameters[argument.a]);

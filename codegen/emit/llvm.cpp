@@ -92,6 +92,8 @@ void KernelPrinter::print_arguments() {
         break;
       }
       case ArgumentKind::divisor:
+      case ArgumentKind::workspace:
+      case ArgumentKind::counters:
         break;
       case ArgumentKind::parameter: {
         const DType type = compute_type(kernel_.parameters[argument.a]);

@@ -1,6 +1,7 @@
 // codegen/ir/graph.cpp -- the arena: hash-consing, literals as bits, canonical order.
 #include "codegen/ir/graph.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -135,6 +136,31 @@ NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where) {
   return primitive(NodeKind::view, nodes_[value].type, {value}, views_.size() - 1, where);
 }
 
+bool operator==(const ReductionSpec& a, const ReductionSpec& b) {
+  if (a.kind != b.kind || a.axes != b.axes || a.keepdims != b.keepdims || a.subtract != b.subtract) return false;
+  if (a.combiner == b.combiner) return true;
+  return a.combiner && b.combiner && to_text(*a.combiner) == to_text(*b.combiner);
+}
+
+std::uint64_t Graph::intern(const ReductionSpec& spec) {
+  const auto known = std::find(reductions_.begin(), reductions_.end(), spec);
+  const auto number = static_cast<std::uint64_t>(known - reductions_.begin());
+  if (known == reductions_.end()) reductions_.push_back(spec);
+  return number;
+}
+
+NodeId Graph::reduce(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where) {
+  return primitive(NodeKind::reduce, type, operands, intern(spec), where);
+}
+
+NodeId Graph::scan(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where) {
+  return primitive(NodeKind::scan, type, operands, intern(spec), where);
+}
+
+NodeId Graph::extent(NodeId value, DType type, const ReductionSpec& spec, Location where) {
+  return primitive(NodeKind::extent, type, {value}, intern(spec), where);
+}
+
 NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Location where, std::uint64_t payload) {
   Node node;
   node.kind = NodeKind::operation;
@@ -148,7 +174,12 @@ NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Loc
 }
 
 NodeId Graph::adopt(const Graph& from, const Node& node, Location where) {
-  return node.kind == NodeKind::view ? view(node.operands[0], from.view_spec(node), where) : add(node, where);
+  if (node.kind == NodeKind::view) return view(node.operands[0], from.view_spec(node), where);
+  if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan && node.kind != NodeKind::extent)
+    return add(node, where);
+  Node copy = node;
+  copy.payload = intern(from.reduction(node));
+  return add(copy, where);
 }
 
 std::vector<NodeId> canonical_order(const Graph& graph) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -36,11 +37,20 @@ enum class NodeKind : std::uint8_t {
   mulhi,      ///< upper half of the full product of two unsigned integers
   random,  ///< counter-based random number: operand 0 counter (u64), operand 1 key (u64); payload 0 uniform, 1 normal
   operation,  ///< the table operation `op`
+  reduce,     ///< operand 0 reduced over axes, by reduction `payload` (index into Graph::reductions)
+  scan,       ///< running reduction `payload` of operand 0 along one axis; the shape of the operand
+  tuple,      ///< two or three values as one operand of a reduction; has the type of the first
+  element,    ///< component `payload` of the tuple that operand 0, a reduction of tuples, gives
+  extent,     ///< number of elements that reduction `payload` of operand 0 would join, as a scalar (traced graphs)
 };
 
 /// `payload` of an operation node that legalize wrote inside a function of the library: passes.h says what it may
 /// compute. Operations that the user wrote have payload 0 and mean what the table says, whatever stands around them.
 inline constexpr std::uint64_t library_form = 1;
+
+/// `payload` of a cast to f16 or bf16 that changes the static type only: the value stays in f32 and is not rounded. It
+/// stands where a value that was computed elsewhere, and kept in f32, takes the place of an f16/bf16 expression.
+inline constexpr std::uint64_t unrounded_cast = 1;
 
 /// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never
 /// values.
@@ -69,6 +79,37 @@ struct ViewSpec {
   std::vector<std::int64_t> numbers;  ///< permutation, shape, or the axis
   std::vector<Item> items;            ///< slice only
   friend bool operator==(const ViewSpec&, const ViewSpec&) = default;
+};
+
+/// How elements are joined. Kinds from `argmax` to `squared_deviations` are lowered by a pass; all may carry a combiner
+/// in kernel bodies, which then says what is computed, and the kind only how it may be computed faster.
+enum class Reduction : std::uint8_t {
+  sum,
+  prod,
+  max,  ///< NaN propagates, -0 < +0
+  min,
+  any,                 ///< of b1
+  all,                 ///< of b1
+  combine,             ///< a combiner of the user's
+  argmax,              ///< operands: value and i64 position; gives the position (i64)
+  argmin,              ///< the same
+  logsumexp,           ///< log(sum(exp(x)))
+  squared_deviations,  ///< sum((x - mean(x))^2)
+};
+
+class Graph;
+
+/// A reduction (NodeKind::reduce, extent) or scan. Equal specifications are stored once per graph.
+struct ReductionSpec {
+  Reduction kind = Reduction::sum;
+  std::uint8_t axes = 0;  ///< bit a: axis a of the operand. Kernel bodies: 0, all reduced axes of the loop are meant
+  bool keepdims = false;
+  std::int64_t subtract = 0;  ///< extent only: the number is max(0, elements - subtract)
+  /// Joins two states of k components: `input` 0..k-1 are the left one, k..2k-1 the right one; k outputs of the same
+  /// types. Associative and commutative. Operand 0 of the node is the state of one element (k > 1: a tuple), operand 1
+  /// the identity.
+  std::shared_ptr<const Graph> combiner;
+  friend bool operator==(const ReductionSpec& a, const ReductionSpec& b);
 };
 
 /// Where the user wrote an operation: a string with static storage, or null when unknown.
@@ -105,10 +146,17 @@ class Graph {
   /// A node of any other kind (index, bitcast, mulhi, random, real_part, ...).
   NodeId primitive(NodeKind kind, DType type, std::initializer_list<NodeId> operands, std::uint64_t payload = 0,
                    Location where = {});
-  /// Appends a node of graph `from` whose operands are already ids of this graph (views carry their spec along).
+  /// `operands` as the kind asks; `type` is that of the (first component of the) result.
+  NodeId reduce(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where = {});
+  NodeId scan(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where = {});
+  NodeId extent(NodeId value, DType type, const ReductionSpec& spec, Location where = {});
+  /// Appends a node of graph `from` whose operands are already ids of this graph (views and reductions carry their
+  /// specification along).
   NodeId adopt(const Graph& from, const Node& node, Location where = {});
 
   const ViewSpec& view_spec(const Node& node) const { return views_[node.payload]; }
+  /// Of a reduce, scan or extent node.
+  const ReductionSpec& reduction(const Node& node) const { return reductions_[node.payload]; }
   Location location(NodeId id) const { return locations_[id]; }
 
   std::vector<NodeId> outputs;  ///< roots, in the user's order
@@ -119,7 +167,9 @@ class Graph {
   };
   std::vector<Node> nodes_;
   std::vector<Location> locations_;
+  std::uint64_t intern(const ReductionSpec& spec);
   std::vector<ViewSpec> views_;
+  std::vector<ReductionSpec> reductions_;
   std::unordered_map<Node, NodeId, NodeHash> index_;
   std::unordered_multimap<std::uint64_t, std::uint64_t> view_index_;  // hash of a ViewSpec -> position in views_
 };

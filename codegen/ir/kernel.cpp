@@ -56,6 +56,10 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
   for (std::size_t a = 0; a < accesses.size(); ++a) {
     if (accesses[a].iota) builder.append(ArgumentKind::offset, a, 0, 8, 8);
   }
+  if (kernel.reduced > 0) {
+    builder.append(ArgumentKind::workspace, 0, 0, 8, 8);
+    builder.append(ArgumentKind::counters, 0, 0, 8, 8);
+  }
   for (std::size_t axis = 0; axis < rank; ++axis)
     builder.append(ArgumentKind::extent, 0, axis, index_bytes, index_bytes);
   for (std::size_t a = 0; a < accesses.size(); ++a) {
@@ -65,7 +69,7 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
     }
   }
   // Splitting a flat index never divides by the outermost extent.
-  const bool divides = kernel.index == IndexWidth::bits32 && rank >= 3;
+  const bool divides = kernel.index == IndexWidth::bits32 && rank >= (kernel.reduced > 0 ? 2u : 3u);
   for (std::size_t axis = 1; divides && axis < rank; ++axis) builder.append(ArgumentKind::divisor, 0, axis, 8, 4);
 
   std::vector<std::size_t> order(kernel.parameters.size());
@@ -81,6 +85,7 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
 
 std::string kernel_key(const Kernel& kernel) {
   std::string key = fmt::format("rank {} index {}\n", kernel.rank, kernel.index == IndexWidth::bits32 ? 32 : 64);
+  if (kernel.reduced > 0) key += fmt::format("reduced {}\n", kernel.reduced);
   for (const Access& access : kernel.accesses) {
     key += fmt::format("{} {}{} align {} axes ",
                        access.store  ? "store"

@@ -1,4 +1,4 @@
-// codegen/ir/kernel.h -- one fused elementwise kernel: a body graph over a collapsed iteration space and its accesses.
+// codegen/ir/kernel.h -- one fused kernel: a body graph over a collapsed iteration space and its accesses.
 //
 // This is what schedules decide about and what both emitters print. It holds no extents, addresses or scalar values:
 // those are arguments. Two expressions with equal kernels share one compiled binary.
@@ -36,6 +36,9 @@ enum class IndexWidth : std::uint8_t { bits32, bits64 };
 
 struct Kernel {
   int rank = 0;  ///< loop axes after collapse; 0 = a single element
+  /// The last so many loop axes are reduced (or scanned); the `rank - reduced` before them are kept. 0: elementwise.
+  /// `contiguous` may then stand at the last kept axis (columns) or at the last reduced one (rows).
+  int reduced = 0;
   IndexWidth index = IndexWidth::bits32;
   std::vector<Access> accesses;   ///< loads and iotas first, then one per output
   std::vector<DType> parameters;  ///< storage type of each scalar parameter
@@ -51,8 +54,11 @@ enum class ArgumentKind : std::uint8_t {
   offset,     ///< i64 offset of iota access `a`
   extent,     ///< length of loop axis `axis` (index width)
   stride,     ///< element stride of access `a` along `axis`, strided axes only (index width, signed)
-  divisor,    ///< u32 pair {multiplier, shift} that divides by the extent of `axis` (32-bit index, rank >= 3 only)
+  divisor,    ///< u32 pair {multiplier, shift} that divides by the extent of `axis` (32-bit index; rank >= 3, or
+              ///< reduced > 0 and rank >= 2)
   parameter,  ///< scalar parameter `a` in its compute type (f16/bf16 as f32, b1 as u8)
+  workspace,  ///< pointer to LaunchShape::workspace_bytes of scratch memory (kernels with reduced axes)
+  counters,   ///< pointer to LaunchShape::counters zeros of u32, which the kernel leaves zero (the same)
 };
 
 struct Argument {

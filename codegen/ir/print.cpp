@@ -51,6 +51,18 @@ std::string view_text(const ViewSpec& spec) {
   return text + ")";
 }
 
+std::string reduction_text(const ReductionSpec& spec) {
+  constexpr const char* names[] = {
+      "sum", "prod", "max", "min", "any", "all", "combine", "argmax", "argmin", "logsumexp", "squared_deviations"};
+  std::string text = names[static_cast<int>(spec.kind)];
+  for (int axis = 0; axis < 8; ++axis) {
+    if (spec.axes >> axis & 1) text += fmt::format(" axis {}", axis);
+  }
+  if (spec.keepdims) text += " keepdims";
+  if (spec.subtract != 0) text += fmt::format(" less {}", spec.subtract);
+  return spec.combiner ? text + " {\n" + to_text(*spec.combiner) + "}" : text;
+}
+
 /// The node without its id, type and operands: "mul", "load 2", "literal 0x3f800000 (1)".
 std::string head_text(const Graph& graph, const Node& node) {
   switch (node.kind) {
@@ -69,7 +81,7 @@ std::string head_text(const Graph& graph, const Node& node) {
     case NodeKind::view:
       return fmt::format("view {}", view_text(graph.view_spec(node)));
     case NodeKind::cast:
-      return "cast";
+      return node.payload == unrounded_cast ? "cast unrounded" : "cast";
     case NodeKind::bitcast:
       return "bitcast";
     case NodeKind::complex:
@@ -84,6 +96,16 @@ std::string head_text(const Graph& graph, const Node& node) {
       return node.payload ? "random normal" : "random uniform";
     case NodeKind::operation:
       return fmt::format("{}{}", detail::op_info(node.op).name, node.payload == library_form ? ".library" : "");
+    case NodeKind::reduce:
+      return "reduce " + reduction_text(graph.reduction(node));
+    case NodeKind::scan:
+      return "scan " + reduction_text(graph.reduction(node));
+    case NodeKind::tuple:
+      return "tuple";
+    case NodeKind::element:
+      return fmt::format("element {}", node.payload);
+    case NodeKind::extent:
+      return "extent " + reduction_text(graph.reduction(node));
   }
   return "?";
 }

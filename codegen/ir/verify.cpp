@@ -29,6 +29,34 @@ std::string operation_problem(const Graph& graph, const Node& node) {
   return {};
 }
 
+/// What is wrong with a tuple, reduction or scan, or empty.
+std::string reduction_problem(const Graph& graph, const Node& node) {
+  const auto kind_of_operand = [&](std::size_t i) { return graph[node.operands[i]].kind; };
+  if (node.kind == NodeKind::tuple) {
+    if (node.arity < 2) return "needs two or three components";
+    return node.type != graph[node.operands[0]].type ? "must have the type of its first component" : "";
+  }
+  const ReductionSpec& spec = graph.reduction(node);
+  const bool positions = !spec.combiner && (spec.kind == Reduction::argmax || spec.kind == Reduction::argmin);
+  const std::size_t arity = positions || spec.combiner ? 2 : 1;
+  if (node.arity != arity) return fmt::format("has {} operands, its reduction takes {}", node.arity, arity);
+  if (node.kind == NodeKind::scan && node.arity != 1 && !spec.combiner) return "a scan has one operand";
+  const DType first = graph[node.operands[0]].type;
+  if (positions) {
+    const DType position = graph[node.operands[1]].type;
+    return node.type != DType::i64 || position != DType::i64 ? "positions are i64" : "";
+  }
+  if (spec.kind == Reduction::combine && !spec.combiner) return "has no combiner";
+  if (node.type != first) return "has another type than its operand";
+  if (spec.combiner) {
+    const bool tuples = kind_of_operand(0) == NodeKind::tuple;
+    const std::size_t components = tuples ? graph[node.operands[0]].arity : 1;
+    if (spec.combiner->outputs.size() != components) return "its combiner joins another number of components";
+    if ((kind_of_operand(1) == NodeKind::tuple) != tuples) return "identity and values differ in components";
+  }
+  return (spec.kind == Reduction::any || spec.kind == Reduction::all) && first != DType::b1 ? "needs truth values" : "";
+}
+
 unsigned arity_of(NodeKind kind) {
   switch (kind) {
     case NodeKind::input:
@@ -81,7 +109,8 @@ std::string type_problem(const Graph& graph, const Node& node) {
 }
 
 bool is_allowed(NodeKind kind, bool kernel_body) {
-  const bool traced_only = kind == NodeKind::input || kind == NodeKind::index || kind == NodeKind::view;
+  const bool traced_only =
+      kind == NodeKind::input || kind == NodeKind::index || kind == NodeKind::view || kind == NodeKind::extent;
   const bool body_only = kind == NodeKind::load || kind == NodeKind::mulhi;
   return kernel_body ? !traced_only : !body_only;
 }
@@ -102,6 +131,8 @@ std::string problem_of(const Graph& graph, NodeId id, bool kernel_body) {
     return operation_problem(graph, node);
   }
   if (node.op != Op{}) return "carries an operation";
+  if (node.kind == NodeKind::tuple || node.kind == NodeKind::reduce || node.kind == NodeKind::scan)
+    return reduction_problem(graph, node);
   if (node.arity != arity_of(node.kind))
     return fmt::format("has {} operands, its kind takes {}", node.arity, arity_of(node.kind));
   return type_problem(graph, node);

@@ -47,6 +47,16 @@
 //     erf x      1 + erf(x) = erfc(-x) within 2.4e-7.
 //     tanh x     (1 + tanh(x)) / 2 = 1 / (1 + exp(-2x)) within 2.4e-7.
 //
+// Reductions (kernels with reduced axes only).
+//     reduce     sum prod of i32 i64 u32 u64 f32 f64; max min of integers, f32, f64; any all of b1: one operand, no
+//                combiner. Any other reduction carries a combiner: operand 0 is the state of one element, operand 1 the
+//                identity, each one value or a `tuple` of two or three; components are b1, integers, f32 or f64. The
+//                combiner is a legalised body itself, with `input` leaves; values of the identity do not depend on
+//                reduced coordinates. The result is one value, or used through `element c` only.
+//     scan       the same operations, along the one reduced axis; operand 0 is not a tuple; no reduce in that kernel.
+//     Values do not depend on the order in which states are joined beyond rounding. Operands of a reduction are
+//     evaluated once per element even where they do not depend on reduced coordinates.
+//
 // Exactness. Library forms apart, add sub mul div sqrt fma, comparisons and conversions round exactly as IEEE 754 in
 // both languages (also under `contract`, which may fuse a mul with the add or sub that it feeds; values that must not
 // be fused are built so that a mul feeds no add or sub). fast_math may approximate div, sqrt and the functions.
@@ -74,6 +84,7 @@ struct PassOptions {
   bool fast_math = false;
   bool cuda = true;              ///< composites that one backend has as a primitive stay whole there
   std::vector<IotaRange> iotas;  ///< by access; those beyond the end may have any value
+  bool holds_rows = false;       ///< rows stay in registers between the passes over them (schedule.h)
 };
 
 /// Evaluates operations whose operands are all literals, by the rules of api.md section 8 (bits in, bits out).

@@ -218,6 +218,7 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
   KILN_INTERNAL_CHECK(extents.loop.size() == static_cast<std::size_t>(kernel.rank), "{} extents for rank {}",
                       extents.loop.size(), kernel.rank);
   if (!device.cuda) return cpu_schedule();
+  if (kernel.reduced > 0) return choose_reduction(kernel, extents, device);
   const int bytes = widest(kernel);
   if (kernel.rank >= 2 && wants_transpose(kernel, extents, bytes > 4 ? 32 : 64)) return transposing(kernel);
 
@@ -257,6 +258,7 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
 LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
   LaunchShape shape;
   if (kernel.rank == 0) return shape;
+  if (kernel.reduced > 0) return reduction_launch_shape(kernel, schedule, extents);
   const auto& n = extents.loop;
   const std::int64_t inner = n.back();
   std::int64_t rows = 1;

@@ -14,7 +14,19 @@ namespace kiln::codegen {
 
 /// T1 flat, T2 row-wise (2-d break point), T2 generic n-d, T2 tiled transpose; `serial` is the CPU loop nest. `dense`
 /// is flat over all axes: vectors that cross a short innermost axis, with coordinates stepped from element to element.
-enum class Template : std::uint8_t { flat, rows, general, transpose, serial, dense };
+/// Kernels with reduced axes: `row_reduction` (T3, T5) where the operands are contiguous along the last reduced axis,
+/// `column_reduction` (T4, T6) where they are contiguous along the last kept one, `scan` for running reductions.
+enum class Template : std::uint8_t {
+  flat,
+  rows,
+  general,
+  transpose,
+  serial,
+  dense,
+  row_reduction,
+  column_reduction,
+  scan
+};
 
 struct Schedule {
   Template form = Template::flat;
@@ -45,6 +57,25 @@ struct Extents {
 
 /// The heuristic choice. Depends on extents only through classes (divisibility, "large enough for the card").
 Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
+
+/// What the planner knows of a chain of reductions and of the values that need their results, before it builds a
+/// kernel.
+struct ChainFacts {
+  std::int64_t rows = 1;    ///< product of the kept extents
+  std::int64_t length = 1;  ///< product of the reduced extents
+  std::int64_t bytes = 4;   ///< of all operands, per element
+  bool columns = false;     ///< most bytes are contiguous along a kept axis
+};
+/// True where one kernel should compute all of it, reading each row once or, from the L2 cache, twice; false where the
+/// reductions are better computed by kernels of their own.
+bool chain_fits(const ChainFacts& facts, const DeviceTraits& device);
+/// True where such a kernel holds its rows in registers or shared memory: then a variance takes two passes over what it
+/// holds, and not the combination of partial variances.
+bool holds_rows(const ChainFacts& facts, const DeviceTraits& device);
+
+/// choose_schedule and launch_shape of kernels with reduced axes (reduction.cpp).
+Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
+LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
 
 /// Grid, block and shared memory of one call. `block_override` > 0 replaces the schedule's block size where it may
 /// vary.

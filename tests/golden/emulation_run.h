@@ -53,6 +53,10 @@ Arguments fill(const Case& test, const Call& call) {
       case codegen::ArgumentKind::parameter:
         std::memcpy(to, call.parameters[argument.a].data(), argument.size);
         break;
+      case codegen::ArgumentKind::workspace:
+      case codegen::ArgumentKind::counters:
+        ADD_FAILURE() << "an elementwise kernel has no workspace";
+        break;
     }
   }
   return arguments;

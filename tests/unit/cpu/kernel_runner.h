@@ -53,6 +53,7 @@ struct CallArguments {
   std::vector<std::int64_t> extents;               ///< by axis
   std::vector<std::vector<std::int64_t>> strides;  ///< by access and axis, in elements
   std::vector<std::vector<unsigned char>> parameters;
+  void* workspace = nullptr;  ///< kernels with reduced axes
 };
 
 class CompiledKernel {
@@ -105,6 +106,12 @@ class CompiledKernel {
         break;
       case codegen::ArgumentKind::parameter:
         std::memcpy(to, call.parameters[argument.a].data(), argument.size);
+        break;
+      case codegen::ArgumentKind::workspace:
+        std::memcpy(to, &call.workspace, 8);
+        break;
+      case codegen::ArgumentKind::counters:
+        std::memset(to, 0, 8);
         break;
     }
   }
