@@ -103,9 +103,9 @@ void move_slots(Slot* to, Slot* from, unsigned count) noexcept {
 namespace {
 
 /// Appends the slots of one operand.
-Slot* take(Slot* to, Takes takes, const void* operand) noexcept {
-  const auto count = static_cast<unsigned>(takes >> 1 & 0xfffff);
-  if ((takes & 1) != 0) {
+Slot* append(Slot* to, Take take, const void* operand) noexcept {
+  const auto count = static_cast<unsigned>(take >> 1 & 0xfffff);
+  if ((take & 1) != 0) {
     move_slots(to, static_cast<Slot*>(const_cast<void*>(operand)), count);
   } else {
     copy_slots(to, static_cast<const Slot*>(operand), count);
@@ -113,17 +113,26 @@ Slot* take(Slot* to, Takes takes, const void* operand) noexcept {
   return to + count;
 }
 
-Slot place(Where where) noexcept { return {nullptr, {reinterpret_cast<std::uintptr_t>(where.file), where.line}}; }
+/// Writes the slot of an operation whose operands have been written from `first` to `last`.
+void finish(const Slot* first, Slot* last, Where where) noexcept {
+  const auto count = static_cast<std::uint64_t>(last - first) + 1;
+  *last = {nullptr, {reinterpret_cast<std::uintptr_t>(where.file), count << 32 | where.line}};
+}
 
 }  // namespace
 
-void compose(Slot* to, Takes takes, const void* a) noexcept { take(to, takes, a); }
-void compose(Slot* to, Where where, Takes takes, const void* a) noexcept { *take(to, takes, a) = place(where); }
-void compose(Slot* to, Where where, Takes takes, const void* a, const void* b) noexcept {
-  *take(take(to, takes, a), takes >> 21, b) = place(where);
+void release_operation(Slot* last) noexcept {
+  const auto count = static_cast<unsigned>(last->words[1] >> 32);  // 0 when the slots were moved
+  release_slots(last + 1 - count, count);
 }
-void compose(Slot* to, Where where, Takes takes, const void* a, const void* b, const void* c) noexcept {
-  *take(take(take(to, takes, a), takes >> 21, b), takes >> 42, c) = place(where);
+
+void compose(Slot* to, Take take, const void* a) noexcept { append(to, take, a); }
+void compose(Slot* to, Where where, Take take, const void* a) noexcept { finish(to, append(to, take, a), where); }
+void compose(Slot* to, Where where, Take take, const void* a, const void* b) noexcept {
+  finish(to, append(append(to, take, a), take >> 21, b), where);
+}
+void compose(Slot* to, Where where, Take take, const void* a, const void* b, const void* c) noexcept {
+  finish(to, append(append(append(to, take, a), take >> 21, b), take >> 42, c), where);
 }
 
 Slot make_fragment(const Parts& parts) {

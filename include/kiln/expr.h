@@ -7,28 +7,6 @@
 #include <kiln/detail/view_operations.h>
 
 namespace kiln {
-namespace detail {
-
-/// A C++ number as a slot.
-template <class C>
-Slot number_slot(const C& number) {
-  const NumberOf<C> value = static_cast<NumberOf<C>>(number);
-  Slot slot = {};
-  __builtin_memcpy(slot.words, &value, sizeof value);
-  return slot;
-}
-template <class C>
-Slot number_slot(const Const<C>& number) {
-  return number_slot(number.value);
-}
-
-template <class X>
-inline constexpr bool is_number = Operand<X>::role == Role::number || Operand<X>::role == Role::baked;
-/// Arrays and expressions consist of their slots.
-template <class X>
-inline constexpr unsigned slot_count = is_number<X> ? 1 : sizeof(X) / sizeof(Slot);
-
-}  // namespace detail
 
 /// An elementwise expression over arrays. It shares ownership of its arrays and copies its scalars, so it may be
 /// stored, moved and evaluated many times. `S` spells its operations; the object holds the operands only.
@@ -64,103 +42,10 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
 
 namespace detail {
 
-/// The types of operation O on operands X, with the checks.
-template <Op O, class... X>
-struct Typed {
-  static_assert(((Operand<X>::role != Role::none) && ...),
-                "kiln: an operand is not an array, an expression, a traced value or a C++ number");
-  static constexpr bool has_traced = ((Operand<X>::role == Role::traced) || ...);
-  static constexpr bool traced = has_traced && ((Operand<X>::role != Role::array) && ...);
-  static_assert(traced || !has_traced || ((Operand<X>::role != Role::array) && ...),
-                "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
-  static constexpr OperandType types[] = {Operand<X>::type...};
-  static constexpr Resolution r = resolve(O, types, sizeof...(X));
-  static constexpr bool checked = require_well_typed<r.fault>();
-};
-
-template <Op O, class A, class B, class T = Typed<O, A, B>>
-using BinaryOf = Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
-                                  typename Operand<B>::template Structure<T::r.operands[1]>>>;
-
-/// A traced operation; defined in sym.h.
-template <Op O, class... X>
-auto record(Where where, const X&... operands);
-
-/// An integer power by a number needs an exponent >= 0: a result that is always 0 or 1 is a mistake.
-template <class A, class B>
-void check_power(Where where, const B& exponent) {
-  if constexpr (is_integer(Operand<A>::type.type) && is_integer(Operand<B>::type.type)) {
-    if constexpr (Operand<B>::role == Role::number) check_exponent(scalar_argument(exponent), where);
-    if constexpr (Operand<B>::role == Role::baked) check_exponent(scalar_argument(exponent.value), where);
-  }
-}
-
-template <Op O, class A>
-auto unary(Where where, const A& a, bool move_a) {
-  using T = Typed<O, A>;
-  static_assert(T::checked);
-  if constexpr (T::traced) {
-    return record<O>(where, a);
-  } else {
-    using E = Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>>>;
-    return E{{}, {where, taking(slot_count<A>, move_a), &a}};
-  }
-}
-
-template <Op O, class A, class B>
-auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b) {
-  using T = Typed<O, A, B>;
-  static_assert(T::checked);
-  if constexpr (O == Op::pow) check_power<A>(where, b);
-  if constexpr (T::traced) {
-    return record<O>(where, a, b);
-  } else {
-    using E = BinaryOf<O, A, B>;
-    const Takes takes = taking(taking(slot_count<A>, move_a), taking(slot_count<B>, move_b));
-    if constexpr (is_number<A>) {
-      const Slot number = number_slot(a);
-      return E{{}, {where, takes, &number, &b}};
-    } else if constexpr (is_number<B>) {
-      const Slot number = number_slot(b);
-      return E{{}, {where, takes, &a, &number}};
-    } else {
-      return E{{}, {where, takes, &a, &b}};
-    }
-  }
-}
-
-/// The slots of an operand; `number` is room for that of a number.
-template <class X>
-const void* slots_of(const X& x, Slot& number) {
-  if constexpr (is_number<X>) {
-    number = number_slot(x);
-    return &number;
-  } else {
-    return &x;
-  }
-}
-
-template <Op O, class A, class B, class C>
-auto ternary(Where where, const A& a, bool move_a, const B& b, bool move_b, const C& c, bool move_c) {
-  using T = Typed<O, A, B, C>;
-  static_assert(T::checked);
-  if constexpr (T::traced) {
-    return record<O>(where, a, b, c);
-  } else {
-    using E = Expression<Apply<O, T::r.result, typename Operand<A>::template Structure<T::r.operands[0]>,
-                               typename Operand<B>::template Structure<T::r.operands[1]>,
-                               typename Operand<C>::template Structure<T::r.operands[2]>>>;
-    const Takes takes =
-        taking(taking(slot_count<A>, move_a), taking(slot_count<B>, move_b), taking(slot_count<C>, move_c));
-    Slot numbers[3];
-    return E{{}, {where, takes, slots_of(a, numbers[0]), slots_of(b, numbers[1]), slots_of(c, numbers[2])}};
-  }
-}
-
 /// An expression of one slot.
 template <class S>
 Expression<S> leaf(Slot slot) {
-  return {{}, {taking(1, true), &slot}};
+  return {{}, {take_slots(1, true), &slot}};
 }
 inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 
@@ -168,7 +53,7 @@ inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 template <class X>
 auto expression_of(const X& x, bool movable) {
   using E = Expression<typename Operand<X>::template Structure<Operand<X>::type.type>>;
-  return E{{}, {taking(slot_count<X>, movable), &x}};
+  return E{{}, {take_slots(sizeof(X) / sizeof(Slot), movable), &x}};
 }
 
 /// Refuses conversions that lose the imaginary part.
@@ -179,11 +64,11 @@ constexpr void require_convertible() {
 }
 
 template <DType To, class X>
-auto convert(Where where, const X& x, bool movable) {
-  require_convertible<Operand<X>::type.type, To>();
-  using E = Expression<Convert<To, typename Operand<X>::template Structure<To>>>;
-  Slot number;
-  return E{{}, {where, taking(slot_count<X>, movable), slots_of(x, number)}};
+auto convert(Where where, X&& x) {
+  using A = std::remove_cvref_t<X>;
+  require_convertible<Operand<A>::type.type, To>();
+  using E = Expression<Convert<To, typename Operand<A>::template Structure<To>>>;
+  return E{{}, {where, take_of<X>(), &x}};
 }
 
 }  // namespace detail

@@ -42,39 +42,47 @@ KILN_API void copy_slots(Slot* to, const Slot* from, unsigned count) noexcept;
 /// Moves slots; those moved from refer to nothing.
 KILN_API void move_slots(Slot* to, Slot* from, unsigned count) noexcept;
 KILN_API void release_slots(Slot* slots, unsigned count) noexcept;
+/// Releases an operation and its operands, given its own slot, which is the last and counts them.
+KILN_API void release_operation(Slot* last) noexcept;
 
-/// How operands enter an operation, 21 bits for each: twice the number of its slots, plus one when it is a temporary
-/// whose references are taken over.
-using Takes = std::uint64_t;
-constexpr Takes taking(std::size_t size, bool movable) { return size * 2 + (movable ? 1 : 0); }
-constexpr Takes taking(Takes a, Takes b, Takes c = 0) { return a | b << 21 | c << 42; }
+/// How the slots of an operand are taken into an operation: twice their number, plus one when the operand is a
+/// temporary whose references are taken over. 21 bits for each operand.
+using Take = std::uint64_t;
+constexpr Take take_slots(std::size_t count, bool movable) { return count * 2 + (movable ? 1 : 0); }
+constexpr Take take_both(Take a, Take b) { return a | b << 21; }
 
-/// Writes the slots of an operation behind those of its operands, which are expressions, arrays or single slots.
-KILN_API void compose(Slot* to, Where where, Takes takes, const void* a) noexcept;
-KILN_API void compose(Slot* to, Where where, Takes takes, const void* a, const void* b) noexcept;
-KILN_API void compose(Slot* to, Where where, Takes takes, const void* a, const void* b, const void* c) noexcept;
+/// Writes the slots of the operands, which are expressions, arrays or single slots, and behind them that of the
+/// operation.
+KILN_API void compose(Slot* to, Where where, Take take, const void* a) noexcept;
+KILN_API void compose(Slot* to, Where where, Take take, const void* a, const void* b) noexcept;
+KILN_API void compose(Slot* to, Where where, Take take, const void* a, const void* b, const void* c) noexcept;
 /// Writes the slots of one operand.
-KILN_API void compose(Slot* to, Takes takes, const void* a) noexcept;
+KILN_API void compose(Slot* to, Take take, const void* a) noexcept;
 
-/// The slots of an expression, which own what they refer to. One type for all expressions of a size: their own special
-/// members are implicit, which costs a compiler less.
+/// The slots of an expression, which own what they refer to. One type serves all expressions of a size.
 template <unsigned N>
 struct Slots {
   Slot items[N];
 
-  Slots(Where where, Takes takes, const void* a) noexcept { compose(items, where, takes, a); }
-  Slots(Where where, Takes takes, const void* a, const void* b) noexcept { compose(items, where, takes, a, b); }
-  Slots(Where where, Takes takes, const void* a, const void* b, const void* c) noexcept {
-    compose(items, where, takes, a, b, c);
+  Slots(Where where, Take take, const void* a) noexcept { compose(items, where, take, a); }
+  Slots(Where where, Take take, const void* a, const void* b) noexcept { compose(items, where, take, a, b); }
+  Slots(Where where, Take take, const void* a, const void* b, const void* c) noexcept {
+    compose(items, where, take, a, b, c);
   }
-  Slots(Takes takes, const void* a) noexcept { compose(items, takes, a); }
+  Slots(Take take, const void* a) noexcept { compose(items, take, a); }
   Slots(const Slots& other) noexcept { copy_slots(items, other.items, N); }
   Slots(Slots&& other) noexcept { move_slots(items, other.items, N); }
   Slots& operator=(Slots other) noexcept {
     for (unsigned i = 0; i < N; ++i) std::swap(items[i], other.items[i]);
     return *this;
   }
-  ~Slots() { release_slots(items, N); }
+  ~Slots() {
+    if constexpr (N == 1) {
+      release_slots(items, 1);
+    } else {
+      release_operation(items + N - 1);
+    }
+  }
 };
 
 /// An expression, array or number as the library sees it. Nothing is owned.
