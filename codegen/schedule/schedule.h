@@ -36,7 +36,14 @@ struct Schedule {
   int tile = 0;        ///< transpose: tile edge in elements
   int min_blocks = 0;  ///< second argument of __launch_bounds__, 0 = none
   bool whole_vectors =
-      false;                ///< the innermost extent is known to be a multiple of `vector` (part of the kernel's class)
+      false;  ///< the innermost extent is known to be a multiple of `vector` (part of the kernel's class)
+  // Kernels with reduced axes.
+  int lanes = 1;            ///< threads that share a row
+  int rows = 1;             ///< rows that a thread works on at a time
+  bool resident = false;    ///< rows are held in registers between the passes over them
+  bool whole_rows = false;  ///< rows: every thread has whole vectors only. Else positions are compared with the end
+  bool split = false;       ///< several blocks share a row (or column): partial results, joined by the last one
+  int cluster = 1;          ///< blocks that hold one row together
   std::string reason;       ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };
