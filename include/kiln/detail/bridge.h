@@ -98,6 +98,9 @@ struct LaunchControl {
   unsigned block[3] = {0, 0, 0};
   unsigned items = 0;
   unsigned shared_bytes = 0;
+  unsigned cluster = 0;
+  bool cooperative = false;
+  bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
 };
