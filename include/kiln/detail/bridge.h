@@ -75,9 +75,6 @@ enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze
 inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
-/// A let() fragment: returns the node recorded for `identity` in this trace, or calls `trace` once to make it.
-using FragmentFunction = NodeId (*)(Recorder&, const void* fragment);
-KILN_API NodeId record_shared(Recorder&, const void* identity, FragmentFunction trace, const void* fragment);
 
 // ------------------------------------------------------------------ executing
 /// One static site per expression type or jit object: the table from layouts to finished plans. Trivially destructible.
