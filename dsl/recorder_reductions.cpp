@@ -262,16 +262,20 @@ NodeId Recorder::mean(const Reduced& r, NodeId value, DType result) {
 /// In the type of quotients: f32 for f16 and bf16.
 NodeId Recorder::variance(const Reduced& r, DType result, std::int64_t ddof) {
   const DType type = quotient_type(result);
+  const NodeId count = extent(r, r.value, type, r.axes, 0);
+  const auto deviations = [&](NodeId value) {
+    return append(r, specification(Reduction::squared_deviations, r.axes, r.keepdims), result, {value, count});
+  };
   NodeId total;
   if (is_complex(graph_[r.value].type)) {
-    const NodeId parts[] = {
-        reduce(r, Reduction::squared_deviations, operation(Op::real, result, &r.value, 1, r.where)),
-        reduce(r, Reduction::squared_deviations, operation(Op::imag, result, &r.value, 1, r.where))};
+    const NodeId parts[] = {deviations(operation(Op::real, result, &r.value, 1, r.where)),
+                            deviations(operation(Op::imag, result, &r.value, 1, r.where))};
     total = operation(Op::add, result, parts, 2, r.where);
   } else {
-    total = reduce(r, Reduction::squared_deviations, widen(r.value, result, r.where));
+    total = deviations(widen(r.value, result, r.where));
   }
-  const NodeId operands[] = {widen(total, type, r.where), extent(r, r.value, type, r.axes, ddof)};
+  const NodeId divisor = ddof == 0 ? count : extent(r, r.value, type, r.axes, ddof);
+  const NodeId operands[] = {widen(total, type, r.where), divisor};
   return operation(Op::div, type, operands, 2, r.where);
 }
 

@@ -31,7 +31,7 @@ auto reduce_as(Where where, const X& x, bool movable, const ReductionCall& call)
         recorder, record_reduction(recorder, call, As::r.result, &value, 1, where));
   } else if constexpr (Operand<X>::role == Role::array) {
     return compose_reduction<Reduced<As::r.result, typename Operand<X>::template Structure<Operand<X>::type.type>>>(
-        where, call, x, movable);
+        where, call, x, take_slots(sizeof(X) / sizeof(Slot), movable));
   }
 }
 

@@ -7,23 +7,21 @@
 namespace kiln::detail {
 
 // ------------------------------------------------------------------ composing inline expressions
-template <class C>
-Slot literal_slot(const C& number) {
-  Slot slot{};
-  __builtin_memcpy(slot.words, &number, sizeof number);
-  return slot;
+/// Arrays and expressions consist of their slots.
+template <class A>
+constexpr Take take_copy() {
+  return take_slots(sizeof(A) / sizeof(Slot), false);
 }
-inline Slot structure_slot(std::uint64_t first, std::uint64_t second) { return {nullptr, {first, second}}; }
-
+/// S of operand `a`, with a slot of two words that say more about it.
 template <class S, class A>
-Expression<S> compose_reduction(Where where, const ReductionCall& call, const A& a, bool movable) {
-  Slot words = structure_slot(call.bits, call.extra);
-  return Expression<S>(Compose{}, where, const_cast<A&>(a), movable, words, false);
+Expression<S> compose_reduction(Where where, const ReductionCall& call, const A& a, Take take = take_copy<A>()) {
+  const Slot words{nullptr, {call.bits, call.extra}};
+  return {{}, {where, take_both(take, take_slots(1, false)), &a, &words}};
 }
 template <class S, class A, class B>
 Expression<S> compose_reduction(Where where, const ReductionCall& call, const A& a, const B& b) {
-  Slot words = structure_slot(call.bits, call.extra);
-  return Expression<S>(Compose{}, where, const_cast<A&>(a), false, const_cast<B&>(b), false, words, false);
+  const Slot words{nullptr, {call.bits, call.extra}};
+  return {{}, {where, take_both(take_copy<A>(), take_both(take_copy<B>(), take_slots(1, false))), &a, &b, &words}};
 }
 
 // ------------------------------------------------------------------ arguments
@@ -131,7 +129,7 @@ auto identity_of(const I& identity) {
 template <DType T, class I>
 auto literal_of(const I& identity) {
   const auto neutral = identity_of<T>(identity);
-  return leaf<Literal<T, Operand<std::remove_const_t<decltype(neutral)>>::type.type>>(literal_slot(neutral.value));
+  return leaf<Literal<T, Operand<std::remove_const_t<decltype(neutral)>>::type.type>>(number_slot(neutral));
 }
 
 template <class F, class Values, class Indices>
@@ -162,23 +160,18 @@ auto combine_one(Where where, const X& x, const I& identity, ReductionCall call)
 }
 
 // ------------------------------------------------------------------ tuples
-template <class A, class B>
-auto compose_tuple(Where where, const A& a, const B& b) {
-  using S = Tupled<typename Operand<A>::template Structure<Operand<A>::type.type>,
-                   typename Operand<B>::template Structure<Operand<B>::type.type>>;
-  return Expression<S>(Compose{}, where, const_cast<A&>(a), false, const_cast<B&>(b), false);
-}
-template <class A, class B, class C>
-auto compose_tuple(Where where, const A& a, const B& b, const C& c) {
-  using S = Tupled<typename Operand<A>::template Structure<Operand<A>::type.type>,
-                   typename Operand<B>::template Structure<Operand<B>::type.type>,
-                   typename Operand<C>::template Structure<Operand<C>::type.type>>;
-  return Expression<S>(Compose{}, where, const_cast<A&>(a), false, const_cast<B&>(b), false, const_cast<C&>(c), false);
+template <class... X>
+auto compose_tuple(Where where, const X&... each) {
+  using E = Expression<Tupled<typename Operand<X>::template Structure<Operand<X>::type.type>...>>;
+  Take take = 0;
+  int position = 0;
+  ((take |= take_copy<X>() << (21 * position++)), ...);
+  return E{{}, {where, take, &each...}};
 }
 template <DType T, class A>
 Expression<Component<T, typename Operand<A>::template Structure<T>>> compose_component(Where where, const A& a,
                                                                                        unsigned component) {
-  return compose_reduction<Component<T, typename Operand<A>::template Structure<T>>>(where, {component, 0}, a, false);
+  return compose_reduction<Component<T, typename Operand<A>::template Structure<T>>>(where, {component, 0}, a);
 }
 template <class F, class X, class I, std::size_t... K>
 auto combine_tuple(Where where, const X& x, const I& identity, ReductionCall call, std::index_sequence<K...>) {

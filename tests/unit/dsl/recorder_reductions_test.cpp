@@ -74,17 +74,18 @@ TEST_F(Reductions, QuotientsOfHalfAreNotRoundedAndTheirCountDoesNotOverflow) {
             "%0 = f16 input 0\n%1 = f16 reduce sum axis 0 %0\n%2 = f32 cast %1\n%3 = f32 extent sum axis 0 %0\n"
             "%4 = f32 div %2, %3\n%5 = f16 cast unrounded %4\nreturn %5\n");
   EXPECT_EQ(text_of(kl::std_(half_, 0, kl::ddof(1))),
-            "%0 = f16 input 0\n%1 = f16 reduce squared_deviations axis 0 %0\n%2 = f32 cast %1\n"
-            "%3 = f32 extent sum axis 0 less 1 %0\n%4 = f32 div %2, %3\n%5 = f32 sqrt %4\n"
-            "%6 = f16 cast unrounded %5\nreturn %6\n");
+            "%0 = f16 input 0\n%1 = f32 extent sum axis 0 %0\n%2 = f16 reduce squared_deviations axis 0 %0, %1\n"
+            "%3 = f32 cast %2\n%4 = f32 extent sum axis 0 less 1 %0\n%5 = f32 div %3, %4\n%6 = f32 sqrt %5\n"
+            "%7 = f16 cast unrounded %6\nreturn %7\n");
 }
 
 TEST_F(Reductions, VarianceOfComplexAddsItsParts) {
   kl::Array<std::complex<double>> z({5});
   EXPECT_EQ(text_of(kl::var(z)),
-            "%0 = c128 input 0\n%1 = f64 real %0\n%2 = f64 reduce squared_deviations axis 0 %1\n%3 = f64 imag %0\n"
-            "%4 = f64 reduce squared_deviations axis 0 %3\n%5 = f64 add %2, %4\n%6 = f64 extent sum axis 0 %0\n"
-            "%7 = f64 div %5, %6\nreturn %7\n");
+            "%0 = c128 input 0\n%1 = f64 real %0\n%2 = f64 extent sum axis 0 %0\n"
+            "%3 = f64 reduce squared_deviations axis 0 %1, %2\n%4 = f64 imag %0\n"
+            "%5 = f64 reduce squared_deviations axis 0 %4, %2\n%6 = f64 add %3, %5\n%7 = f64 div %6, %2\n"
+            "return %7\n");
 }
 
 TEST_F(Reductions, NormIsTheRootOfTheSumOfSquares) {
