@@ -19,8 +19,13 @@ struct Instruction {
     cast,
     uniform,
     normal,
-    argument,  ///< a number given to a traced function: recorded where it is used
-    constant   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+    argument,   ///< a number given to a traced function: recorded where it is used
+    constant,   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+    structure,  ///< slot: two words that say more about the next instruction; part of the key
+    reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
+    tuple,
+    component,  ///< its structure is the number of the component
+    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
   };
   Kind kind = input;
   DType type = DType::f32;
