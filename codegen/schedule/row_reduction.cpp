@@ -38,7 +38,7 @@ std::int64_t product(const Extents& extents, std::size_t first, std::size_t end)
 /// What one call asks of the schedule.
 struct RowWork {
   std::int64_t rows = 1, length = 0;
-  bool chain = false;      ///< several passes over a row, or values per element that need its results
+  bool chain = false;  ///< several passes over a row, or values per element that need its results
   int vector = 1;
   int registers = 1;       ///< of one thread, for the loads of one vector
   std::int64_t bytes = 0;  ///< loaded per element
@@ -58,9 +58,8 @@ bool moves_along_rows(const Kernel& kernel, const Access& access) {
 }
 
 bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
-  return kernel.rank > kernel.reduced &&
-         std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
-                     [](AxisClass axis) { return axis == AxisClass::broadcast; });
+  return kernel.rank > kernel.reduced && std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
+                                                     [](AxisClass axis) { return axis == AxisClass::broadcast; });
 }
 
 /// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand.
@@ -184,10 +183,10 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   schedule.whole_rows = schedule.resident ? work.length == tile : work.length % tile == 0;
   const bool many = schedule.items * schedule.rows * work.registers > held_registers || kernel.body.size() > 400;
   schedule.min_blocks = (many ? 512 : 1024) / schedule.block;
-  schedule.reason = fmt::format(
-      "rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes, schedule.lanes,
-      schedule.items, schedule.vector, schedule.resident ? "held in registers" : "per step",
-      schedule.split ? "; too few rows for the card, so blocks share them" : "");
+  schedule.reason =
+      fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
+                  schedule.lanes, schedule.items, schedule.vector, schedule.resident ? "held in registers" : "per step",
+                  schedule.split ? "; too few rows for the card, so blocks share them" : "");
   return schedule;
 }
 
