@@ -6,5 +6,6 @@
 namespace kiln::codegen::cuda {
 
 KernelSource emit_row_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
+KernelSource emit_column_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
 
 }  // namespace kiln::codegen::cuda

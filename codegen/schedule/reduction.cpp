@@ -1,4 +1,5 @@
 // codegen/schedule/reduction.cpp -- which kernels reductions share, and how each is mapped to threads.
+#include "codegen/schedule/column_reduction.h"
 #include "codegen/schedule/row_reduction.h"
 
 namespace kiln::codegen {
@@ -24,11 +25,13 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
 }
 
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
-  return choose_rows(kernel, extents, device);
+  return runs_along_columns(kernel, extents) ? choose_columns(kernel, extents, device)
+                                             : choose_rows(kernel, extents, device);
 }
 
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
-  return rows_launch_shape(kernel, schedule, extents);
+  return schedule.form == Template::column_reduction ? columns_launch_shape(kernel, schedule, extents)
+                                                     : rows_launch_shape(kernel, schedule, extents);
 }
 
 }  // namespace kiln::codegen
