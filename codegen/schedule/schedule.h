@@ -57,6 +57,7 @@ struct DeviceTraits {
   int threads_per_multiprocessor = 2048;
   std::size_t l2_bytes = 0;
   int cpu_vector_bits = 256;
+  int compute_capability = 90;  ///< 10 * major + minor; clusters need 90
 };
 
 /// Facts of one call that choose among variants; only classes derived from them enter the key.
@@ -85,6 +86,9 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device);
 /// choose_schedule and launch_shape of kernels with reduced axes (reduction.cpp).
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
+/// Units, workspace and finish of a CPU kernel with reduced axes. They depend on the extents and never on the number of
+/// threads, so that results do not (cpu_reduction.cpp).
+LaunchShape cpu_reduction_shape(const Kernel& kernel, const Extents& extents);
 
 /// Grid, block and shared memory of one call. `block_override` > 0 replaces the schedule's block size where it may
 /// vary.
