@@ -14,14 +14,14 @@ constexpr std::int64_t cpu_row_bytes = 1 << 20;  ///< of a row that stays in a c
 bool chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (!device.cuda) return bytes <= cpu_row_bytes || facts.rows >= device.multiprocessors;
-  if (facts.columns) return facts.rows * 4 >= std::int64_t{device.multiprocessors} * 128 || facts.length <= 1024;
+  if (facts.columns) return columns_chain_fits(facts, device);
   return bytes <= block_bytes || facts.rows * 4 >= device.multiprocessors;
 }
 
 bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (!device.cuda) return bytes <= cpu_row_bytes;
-  return !facts.columns && bytes <= cluster_bytes;
+  return facts.columns ? holds_columns(facts, device) : bytes <= cluster_bytes;
 }
 
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
