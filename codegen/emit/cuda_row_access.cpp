@@ -13,7 +13,12 @@ std::string RowWriter::tile_size() const {
 
 /// `first` is the position of the tile; rows that are held begin at 0.
 void RowWriter::open_vectors(std::span<const std::size_t> accesses, bool compared) {
-  if (schedule_.items > 1) unrolled("u", schedule_.items);
+  if (schedule_.items > 1) {
+    unrolled("u", schedule_.items);
+  } else {
+    line("{{");
+    ++indent_;
+  }
   if (accesses.empty() && !compared) return;
   const std::string vector = schedule_.items > 1 ? fmt::format("(u * {}u + lane)", schedule_.lanes) : "lane";
   const std::string within = schedule_.vector > 1 ? fmt::format("{} * {}u", vector, schedule_.vector) : vector;
@@ -35,10 +40,6 @@ void RowWriter::open_vectors(std::span<const std::size_t> accesses, bool compare
     rest = fmt::format("p{}", axis);
   }
   if (moves(static_cast<std::size_t>(kept()))) line("const {} c{} = {};", index_, kept(), rest);
-}
-
-void RowWriter::close_vectors() {
-  if (schedule_.items > 1) close();
 }
 
 /// Address of the current vector of access `a`, or the value of an iota at its first element.
@@ -94,8 +95,8 @@ bool RowWriter::is_late(std::size_t a) const {
 }
 
 void RowWriter::declare_loads(std::span<const std::size_t> loads) {
-  const std::string shape = (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") +
-                            fmt::format("[{}]", schedule_.vector);
+  const std::string shape =
+      (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") + fmt::format("[{}]", schedule_.vector);
   for (const std::size_t a : loads) {
     if (is_iota(a)) continue;
     const std::string rows = several_rows() && schedule_.resident ? fmt::format("[{}]", schedule_.rows) : "";
@@ -109,12 +110,18 @@ void RowWriter::load_vectors(std::span<const std::size_t> loads, bool predicated
   if (reads.empty()) return;
   open_vectors(reads, predicated);
   for (const std::size_t a : reads) load_vector(a, predicated);
-  close_vectors();
+  close();
+}
+
+/// What the current vector of load `a` was read into.
+std::string RowWriter::local_vector(std::size_t a) const {
+  if (schedule_.resident && is_late(a)) return access_name(a);
+  return access_name(a) + (schedule_.resident ? row_piece() : "") + vector_piece();
 }
 
 /// Places past the end are not read; there the values are zero.
 void RowWriter::load_vector(std::size_t a, bool predicated) {
-  const std::string local = access_name(a) + row_piece() + vector_piece();
+  const std::string local = local_vector(a);
   const bool contiguous = inner_class(a) == AxisClass::contiguous && !is_underaligned(a);
   const int width = contiguous ? access_width(a, schedule_.vector) : 1;
   if (!predicated && contiguous) {
@@ -122,8 +129,8 @@ void RowWriter::load_vector(std::size_t a, bool predicated) {
   } else if (contiguous && schedule_.whole_vectors) {
     line("{}<{}>({}, {}, j < {});", prelude_.use("read_if"), width, local, place(a), length());
   } else {
-    const std::string count = predicated ? fmt::format("{0} - (j < {0} ? j : {0})", length())
-                                         : fmt::format("{}u", schedule_.vector);
+    const std::string count =
+        predicated ? fmt::format("{0} - (j < {0} ? j : {0})", length()) : fmt::format("{}u", schedule_.vector);
     line("{}({}, {}, {}, {});", prelude_.use("gather"), local, place(a), element_stride(a), count);
   }
 }
@@ -157,8 +164,7 @@ std::string RowWriter::element_place(std::size_t a) const {
     return fmt::format("({} + k * {})", start, stride(a, last()));
   }
   if (is_store(a)) return fmt::format("{}{}[{}]", access_name(a), rounds(a) ? "_f32" : "", k);
-  return fmt::format("{}{}{}[{}]", access_name(a), row_piece(), is_late(a) && schedule_.resident ? "" : vector_piece(),
-                     k);
+  return fmt::format("{}[{}]", local_vector(a), k);
 }
 
 /// Of an access that stays where it is along the row.

@@ -96,8 +96,11 @@ void RowWriter::decode_row(const std::string& row, std::span<const std::size_t> 
     return std::any_of(accesses.begin(), accesses.end(),
                        [&](std::size_t a) { return kernel_.accesses[a].axes[axis] != AxisClass::broadcast; });
   };
-  line("const {} row = {};", index_, row);
-  std::string rest = "row";
+  std::string rest = row;
+  if (kept() > 1 || schedule_.split || writes) {
+    line("const {} row = {};", index_, row);
+    rest = "row";
+  }
   for (auto i = static_cast<std::size_t>(kept()); i-- > 1;) {
     const std::string quotient =
         kernel_.index == IndexWidth::bits64
@@ -130,7 +133,8 @@ void RowWriter::each_tile(const std::function<void(bool)>& tile) {
   const std::string start = schedule_.split ? fmt::format("blockIdx.x * {}", size) : "0";
   const std::string step = schedule_.split ? fmt::format("gridDim.x * {}", size) : size;
   const char* wide = schedule_.split && kernel_.index == IndexWidth::bits64 ? "u64" : "";
-  open("");
+  line("{{");
+  ++indent_;
   line("{} first = {}({});", index_, wide, start);
   open(fmt::format("for (; first + {} <= {}; first += {}({}))", size, n, wide, step));
   tile(false);
@@ -199,7 +203,7 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   line("t{}[{}] = {}(e);", pass, schedule_.items > 1 ? "u" : "0", prelude_.use("tree"));
   if (predicated && !by_element)
     line("if (j >= {}) t{}[{}] = identity{};", length(), pass, schedule_.items > 1 ? "u" : "0", pass);
-  close_vectors();
+  close();
 }
 
 void RowWriter::join_pass(std::size_t pass) {
@@ -248,7 +252,7 @@ void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::s
   for (std::size_t o = 0; o < outputs.size(); ++o) line("{} = {};", element_place(outputs[o]), name(roots[o]));
   if (schedule_.vector > 1) close();
   for (const std::size_t a : outputs) store_vector(a, predicated);
-  close_vectors();
+  close();
 }
 
 /// Written by the first lane of the row.

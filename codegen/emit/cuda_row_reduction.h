@@ -1,5 +1,5 @@
-// codegen/emit/cuda_row_reduction.h -- reductions along contiguous rows: a group of lanes per row, one block per row, or
-// several blocks per row.
+// codegen/emit/cuda_row_reduction.h -- reductions along contiguous rows: a group of lanes per row, one block per row,
+// or several blocks per row.
 #pragma once
 
 #include "codegen/emit/cuda_reduction_parts.h"
@@ -40,7 +40,6 @@ class RowWriter : public ReductionWriter {
   /// Opens the loop over the vectors of a tile and declares the position j of the current one where `accesses` move or
   /// it is compared with the end.
   void open_vectors(std::span<const std::size_t> accesses, bool compared);
-  void close_vectors();
   std::string vector_piece() const { return schedule_.items > 1 ? "[u]" : ""; }
   std::string place(std::size_t a) const;
   std::string element_stride(std::size_t a) const;
@@ -49,6 +48,7 @@ class RowWriter : public ReductionWriter {
   void declare_loads(std::span<const std::size_t> loads);
   void load_vectors(std::span<const std::size_t> loads, bool predicated);
   void load_vector(std::size_t a, bool predicated);
+  std::string local_vector(std::size_t a) const;
   void store_vector(std::size_t a, bool predicated);
   std::string element_place(std::size_t a) const;
   std::string row_place(std::size_t a) const;
