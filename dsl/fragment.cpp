@@ -95,21 +95,44 @@ void release_slots(Slot* slots, unsigned count) noexcept {
   }
 }
 
-Slot* take_slots(Slot* to, Slot* from, unsigned count, bool* owns) noexcept {
-  if (owns) {
-    __builtin_memcpy(to, from, count * sizeof *to);
-    __builtin_memset(static_cast<void*>(from), 0, count * sizeof *from);  // a moved-from expression has no operands
-    *owns = false;
+void move_slots(Slot* to, Slot* from, unsigned count) noexcept {
+  __builtin_memcpy(to, from, count * sizeof *to);
+  __builtin_memset(static_cast<void*>(from), 0, count * sizeof *from);
+}
+
+namespace {
+
+/// Appends the slots of one operand.
+Slot* append(Slot* to, Take take, const void* operand) noexcept {
+  const auto count = static_cast<unsigned>(take >> 1 & 0xfffff);
+  if ((take & 1) != 0) {
+    move_slots(to, static_cast<Slot*>(const_cast<void*>(operand)), count);
   } else {
-    copy_slots(to, from, count);
+    copy_slots(to, static_cast<const Slot*>(operand), count);
   }
   return to + count;
 }
 
-Slot* take_handle(Slot* to, const Handle& array) noexcept {
-  retain(array.storage);
-  *to = __builtin_bit_cast(Slot, array);
-  return to + 1;
+/// Writes the slot of an operation whose operands have been written from `first` to `last`.
+void finish(const Slot* first, Slot* last, Where where) noexcept {
+  const auto count = static_cast<std::uint64_t>(last - first) + 1;
+  *last = {nullptr, {reinterpret_cast<std::uintptr_t>(where.file), count << 32 | where.line}};
+}
+
+}  // namespace
+
+void release_operation(Slot* last) noexcept {
+  const auto count = static_cast<unsigned>(last->words[1] >> 32);  // 0 when the slots were moved
+  release_slots(last + 1 - count, count);
+}
+
+void compose(Slot* to, Take take, const void* a) noexcept { append(to, take, a); }
+void compose(Slot* to, Where where, Take take, const void* a) noexcept { finish(to, append(to, take, a), where); }
+void compose(Slot* to, Where where, Take take, const void* a, const void* b) noexcept {
+  finish(to, append(append(to, take, a), take >> 21, b), where);
+}
+void compose(Slot* to, Where where, Take take, const void* a, const void* b, const void* c) noexcept {
+  finish(to, append(append(append(to, take, a), take >> 21, b), take >> 42, c), where);
 }
 
 Slot make_fragment(const Parts& parts) {

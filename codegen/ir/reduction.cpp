@@ -34,14 +34,15 @@ Graph plain_join(Reduction kind, DType type) {
   return graph;
 }
 
-/// The components of a state: the operands of a tuple, or the value itself.
-std::vector<NodeId> components_of(const Graph& body, NodeId state) {
-  const Node& node = body[state];
-  if (node.kind != NodeKind::tuple) return {state};
-  return {node.inputs().begin(), node.inputs().end()};
+}  // namespace
+
+std::span<const NodeId> components_of(const Graph& graph, const NodeId& state) {
+  return graph[state].kind == NodeKind::tuple ? graph[state].inputs() : std::span(&state, 1);
 }
 
-}  // namespace
+bool gives_tuple(const Graph& graph, const Node& node) {
+  return joins_elements(node.kind) && node.arity > 0 && graph[node.operands[0]].kind == NodeKind::tuple;
+}
 
 std::uint64_t identity_bits(Reduction kind, DType type) {
   KILN_INTERNAL_CHECK(type != DType::f16 && type != DType::bf16 && !is_complex(type), "no identity in {}",
@@ -89,7 +90,7 @@ Op joining_operation(Reduction kind) {
 
 Monoid monoid_of(const Graph& body, NodeId id) {
   const Node& node = body[id];
-  KILN_INTERNAL_CHECK(node.kind == NodeKind::reduce || node.kind == NodeKind::scan, "node %{} joins nothing", id);
+  KILN_INTERNAL_CHECK(joins_elements(node.kind), "node %{} joins nothing", id);
   const ReductionSpec& spec = body.reduction(node);
   Monoid monoid;
   monoid.kind = spec.kind;
@@ -98,8 +99,8 @@ Monoid monoid_of(const Graph& body, NodeId id) {
     monoid.combine = plain_join(spec.kind, node.type);
     return monoid;
   }
-  const std::vector<NodeId> values = components_of(body, node.operands[0]);
-  const std::vector<NodeId> identities = components_of(body, node.operands[1]);
+  const std::span<const NodeId> values = components_of(body, node.operands[0]);
+  const std::span<const NodeId> identities = components_of(body, node.operands[1]);
   KILN_INTERNAL_CHECK(values.size() == identities.size(), "reduction %{}: {} components, {} identities", id,
                       values.size(), identities.size());
   for (std::size_t c = 0; c < values.size(); ++c) {

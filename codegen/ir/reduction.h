@@ -3,6 +3,7 @@
 // Emitters can treat every reduction alike through this; those that know a faster way for a kind look at `kind`.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "codegen/ir/graph.h"
@@ -40,5 +41,13 @@ Op joining_operation(Reduction kind);
 
 /// True where a kind needs no combiner.
 constexpr bool is_plain(Reduction kind) { return kind <= Reduction::all; }
+
+constexpr bool joins_elements(NodeKind kind) { return kind == NodeKind::reduce || kind == NodeKind::scan; }
+
+/// The components of a state: the operands of a tuple, or the value itself.
+std::span<const NodeId> components_of(const Graph& graph, const NodeId& state);
+
+/// True for a reduction or scan of tuples, whose results are `element` nodes.
+bool gives_tuple(const Graph& graph, const Node& node);
 
 }  // namespace kiln::codegen

@@ -16,7 +16,17 @@ inline constinit InlineSite site_of{code_of<S>.items, S::size, T, Resizable};
 template <bool Resizable, DType T, class S>
 void assign(Handle& target, const Expression<S>& e, Where w = {}) {
   require_convertible<S::type, T>();
-  evaluate(site_of<Resizable, T, S>, target, e.slots, w);
+  evaluate(site_of<Resizable, T, S>, target, e.slots.items, w);
+}
+
+/// `count` values in host memory.
+template <class V>
+std::vector<V> host_values(std::int64_t count, Where w) {
+  try {
+    return std::vector<V>(static_cast<std::size_t>(count));
+  } catch (...) {  // of the standard library's, which name no size
+    fail_host_memory(count, sizeof(V), w);
+  }
 }
 
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
@@ -39,14 +49,11 @@ class ArrayBase : public Operators<Self> {
 
   /// Copies the elements to the host in C order, after the current stream's work.
   std::vector<value_type> to_host(Where w = Where::current()) const {
-    const auto count = static_cast<std::size_t>(size());
+    auto values = detail::host_values<std::conditional_t<dtype == DType::b1, unsigned char, value_type>>(size(), w);
+    if (size()) detail::to_host(handle_, values.data(), w);
     if constexpr (dtype == DType::b1) {
-      std::vector<unsigned char> bytes(count);
-      if (count) detail::to_host(handle_, bytes.data(), w);
-      return {bytes.begin(), bytes.end()};
+      return {values.begin(), values.end()};
     } else {
-      std::vector<value_type> values(count);
-      if (count) detail::to_host(handle_, values.data(), w);
       return values;
     }
   }
@@ -72,11 +79,6 @@ class ArrayBase : public Operators<Self> {
   Handle share() const {
     retain(handle_.storage);
     return handle_;
-  }
-  Slot* put_slots(Slot* to, bool movable) noexcept {
-    if (!movable) return take_handle(to, handle_);
-    *to = slot_of(release());
-    return to + 1;
   }
   Handle release() {
     const Handle h = handle_;
@@ -116,9 +118,7 @@ decltype(auto) value_of(const X& x, bool movable) {
   } else {
     constexpr DType from = Operand<X>::type.type;
     require_convertible<from, T>();
-    Expression<Parameter<adopt(T, kind_of(from)), from>> e(Compose{});
-    put(e.slots, const_cast<X&>(x), false);
-    return e;
+    return leaf<Parameter<adopt(T, kind_of(from)), from>>(number_slot(x));
   }
 }
 
@@ -218,7 +218,7 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     if constexpr (requires { x.code_size; }) {  // spelled out: most assignments, and each instantiation costs time
       using E = std::remove_cvref_t<X>;
       detail::require_convertible<E::dtype, Base::dtype>();
-      evaluate(detail::site_of<true, Base::dtype, typename E::Structure>, this->handle_, x.slots);
+      evaluate(detail::site_of<true, Base::dtype, typename E::Structure>, this->handle_, x.slots.items);
     } else if constexpr (detail::role_of<X> == detail::Role::array) {
       detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(x, false));
     } else {

@@ -125,7 +125,7 @@ typename Expression<S>::value_type Expression<S>::item(detail::Where w) const {
 template <class S>
 template <class T>
 auto Expression<S>::astype(detail::Where w) const {
-  return detail::convert<dtype_of<T>>(w, *this, false);
+  return detail::convert<dtype_of<T>>(w, *this);
 }
 
 }  // namespace kiln

@@ -5,25 +5,27 @@
 
 namespace kiln {
 
-#define KILN_FUNCTION_1(id)                                                            \
-  template <class A>                                                                   \
-    requires(detail::any_operand<A>)                                                   \
-  auto id(A&& a, detail::Where w = detail::Where::current()) {                         \
-    return detail::unary<Op::id, std::remove_cvref_t<A>>(w, a, detail::is_movable<A>); \
+#define KILN_FUNCTION_1(id)                                    \
+  template <class X>                                           \
+    requires(detail::any_operand<X>)                           \
+  auto id(X&& a, detail::Where w = detail::Where::current()) { \
+    using A = std::remove_cvref_t<X>;                          \
+    KILN_COMPOSE_UNARY(Op::id, A, a, detail::take_of<X>(), w)  \
   }
-#define KILN_FUNCTION_2(id)                                                                                       \
-  template <class A, class B>                                                                                     \
-    requires(detail::any_operand<A, B>)                                                                           \
-  auto id(A&& a, B&& b, detail::Where w = detail::Where::current()) {                                             \
-    return detail::binary<Op::id, std::remove_cvref_t<A>, std::remove_cvref_t<B>>(w, a, detail::is_movable<A>, b, \
-                                                                                  detail::is_movable<B>);         \
+#define KILN_FUNCTION_2(id)                                                                \
+  template <class X, class Y>                                                              \
+    requires(detail::any_operand<X, Y>)                                                    \
+  auto id(X&& a, Y&& b, detail::Where w = detail::Where::current()) {                      \
+    using A = std::remove_cvref_t<X>;                                                      \
+    using B = std::remove_cvref_t<Y>;                                                      \
+    if constexpr (Op::id == Op::pow) detail::check_exponent_of<A>(w, b);                   \
+    KILN_COMPOSE_BINARY(Op::id, A, a, detail::take_of<X>(), B, b, detail::take_of<Y>(), w) \
   }
-#define KILN_FUNCTION_3(id)                                                                                 \
-  template <class A, class B, class C>                                                                      \
-    requires(detail::any_operand<A, B, C>)                                                                  \
-  auto id(A&& a, B&& b, C&& c, detail::Where w = detail::Where::current()) {                                \
-    return detail::ternary<Op::id, std::remove_cvref_t<A>, std::remove_cvref_t<B>, std::remove_cvref_t<C>>( \
-        w, a, detail::is_movable<A>, b, detail::is_movable<B>, c, detail::is_movable<C>);                   \
+#define KILN_FUNCTION_3(id)                                                                           \
+  template <class X, class Y, class Z>                                                                \
+    requires(detail::any_operand<X, Y, Z>)                                                            \
+  auto id(X&& a, Y&& b, Z&& c, detail::Where w = detail::Where::current()) {                          \
+    return detail::ternary<Op::id>(w, static_cast<X&&>(a), static_cast<Y&&>(b), static_cast<Z&&>(c)); \
   }
 // `where` below also takes conditions that are not bool.
 #define KILN_OP(id, arity, domain, result, cuda, llvm, doc) KILN_FUNCTION_##result##_##arity(id)
@@ -60,7 +62,7 @@ auto cast(X&& x, detail::Where w = detail::Where::current()) {
   if constexpr (detail::role_of<X> == detail::Role::traced) {
     return x.template astype<T>(w);
   } else {
-    return detail::convert<dtype_of<T>, std::remove_cvref_t<X>>(w, x, detail::is_movable<X>);
+    return detail::convert<dtype_of<T>>(w, static_cast<X&&>(x));
   }
 }
 
@@ -72,8 +74,7 @@ auto where(C&& condition, A&& a, B&& b, detail::Where w = detail::Where::current
   if constexpr (Condition::role == detail::Role::array && Condition::type.type != DType::b1) {
     return where(cast<bool>(static_cast<C&&>(condition), w), static_cast<A&&>(a), static_cast<B&&>(b), w);
   } else {
-    return detail::ternary<Op::where, std::remove_cvref_t<C>, std::remove_cvref_t<A>, std::remove_cvref_t<B>>(
-        w, condition, detail::is_movable<C>, a, detail::is_movable<A>, b, detail::is_movable<B>);
+    return detail::ternary<Op::where>(w, static_cast<C&&>(condition), static_cast<A&&>(a), static_cast<B&&>(b));
   }
 }
 

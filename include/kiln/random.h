@@ -10,11 +10,10 @@ template <class T, bool Normal>
 Array<T> make(const Shape& shape, std::uint64_t seed, detail::Where w) {
   static_assert(is_floating(dtype_of<T>), "kiln: random numbers are floating; cast the result for integers");
   using S = detail::Random<dtype_of<T>, Normal>;
-  Expression<S> e(detail::Compose{});
-  e.slots[0] = detail::slot_of(detail::counter_operand(shape.data(), shape.rank()));
-  detail::put(e.slots + 1, seed, false);
-  e.slots[2] = detail::place(w);
-  return Array<T>(e);
+  const detail::Slot counter = detail::slot_of(detail::counter_operand(shape.data(), shape.rank()));
+  const detail::Slot key = detail::number_slot(seed);
+  return Array<T>(Expression<S>{
+      {}, {w, detail::take_both(detail::take_slots(1, false), detail::take_slots(1, false)), &counter, &key}});
 }
 
 }  // namespace detail_random

@@ -103,6 +103,12 @@ class CpuBackend final : public Backend {
     parallel_ranges(shape.finish_units, finish_grain, run, &job);
   }
 
+  Counters zeroed_counters(std::uint32_t count, NativeStream) override {
+    void* const memory = allocate_host(count * sizeof(std::uint32_t));
+    std::memset(memory, 0, count * sizeof(std::uint32_t));
+    return {memory, true};
+  }
+
   NativeStream create_stream() override { return nullptr; }
   void destroy_stream(NativeStream) noexcept override {}
   void synchronize(NativeStream) override {}

@@ -30,7 +30,7 @@ class Array;
 template <class T>
 class View;
 template <class S>
-class Expression;
+struct Expression;
 template <class T>
 class Sym;
 template <class C>
@@ -156,12 +156,12 @@ inline constexpr bool is_movable = !std::is_reference_v<X> && !std::is_const_v<X
 template <class Self>
 struct Located {
   const Self& value;
-  bool movable;
+  Take take;
   Where where;
   Located(const Self& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
-      : value(v), movable(false), where{f, l} {}
+      : value(v), take(take_slots(1, false)), where{f, l} {}
   Located(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
-      : value(v), movable(true), where{f, l} {}
+      : value(v), take(take_slots(1, true)), where{f, l} {}
 };
 
 }  // namespace detail

@@ -101,7 +101,7 @@ template <class A, bool IsConst>
 class ArgumentData {
  public:
   explicit ArgumentData(const A& a) : value_(a) {
-    if constexpr (Operand<A>::role != Role::array) put(&number_, const_cast<A&>(a), false);
+    if constexpr (is_number<A>) number_ = number_slot(a);
   }
   Parts parts() const {
     if constexpr (requires { value_.parts(); }) {

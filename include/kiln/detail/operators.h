@@ -1,66 +1,74 @@
-// kiln/detail/operators.h -- the operators of arrays, expressions and traced values, as friends found by their
-// operands.
+// kiln/detail/operators.h -- the operators of arrays, expressions and traced values.
 //
-// One operand is taken through Located<Self>, whose implicit constructor notes the user's file and line; only the other
-// one is deduced. == and != take both by reference: with a conversion on one side C++20's reversed candidates are
-// ambiguous.
+// An array or traced value is taken through Located<Self>, whose implicit constructor notes the user's file and line;
+// such operators are friends, found by that operand. An expression beside an array or number takes the place of its own
+// last operation, in the same statement: its operators are templates for all expressions, since every friend would cost
+// the compile time of each.
 #pragma once
 
-#include <kiln/detail/element.h>
+#include <kiln/detail/compose.h>
 
 namespace kiln {
 namespace detail {
-
-/// Compose or record one operation (expr.h). The flags tell which operands are temporaries.
-template <Op O, class A>
-auto unary(Where where, const A& a, bool move_a);
-template <Op O, class A, class B>
-auto binary(Where where, const A& a, bool move_a, const B& b, bool move_b);
 
 /// The left operand of an operator whose array stands on the right: anything but another array.
 template <class L>
 concept left_number = role_of<L> == Role::number || role_of<L> == Role::baked || !std::is_class_v<L>;
 
-#define KILN_BINARY(symbol, op)                                                                         \
-  template <class R>                                                                                    \
-  friend auto operator symbol(Located<Self> l, R&& r) {                                                 \
-    return binary<Op::op, Self, std::remove_cvref_t<R>>(l.where, l.value, l.movable, r, is_movable<R>); \
+template <class X>
+inline constexpr bool is_expression = false;
+template <class S>
+inline constexpr bool is_expression<Expression<S>> = true;
+
+// clang-format off
+#define KILN_UNARY_OPERATORS(apply) apply(-, neg) apply(~, bit_not) apply(!, logical_not)
+#define KILN_BINARY_OPERATORS(apply)                                                                       \
+  apply(+, add) apply(-, sub) apply(*, mul) apply(/, div) apply(%, mod)                                    \
+  apply(<, lt) apply(<=, le) apply(>, gt) apply(>=, ge) apply(&&, logical_and) apply(||, logical_or)       \
+  apply(&, bit_and) apply(|, bit_or) apply(^, bit_xor) apply(<<, shl) apply(>>, shr)
+#define KILN_EQUALITY_OPERATORS(apply) apply(==, eq) apply(!=, ne)
+#define KILN_ASSIGNING_OPERATORS(apply)                                                                    \
+  apply(+=, add) apply(-=, sub) apply(*=, mul) apply(/=, div) apply(%=, mod)                               \
+  apply(&=, bit_and) apply(|=, bit_or) apply(^=, bit_xor) apply(<<=, shl) apply(>>=, shr)
+// clang-format on
+
+#define KILN_FRIEND_UNARY(symbol, op) \
+  friend auto operator symbol(Located<Self> a) { KILN_COMPOSE_UNARY(Op::op, Self, a.value, a.take, a.where) }
+#define KILN_FRIEND_BINARY(symbol, op)                                              \
+  template <class R>                                                                \
+  friend auto operator symbol(Located<Self> l, R&& r) {                             \
+    using B = std::remove_cvref_t<R>;                                               \
+    KILN_COMPOSE_BINARY(Op::op, Self, l.value, l.take, B, r, take_of<R>(), l.where) \
+  }                                                                                 \
+  template <left_number L>                                                          \
+  friend auto operator symbol(const L& l, Located<Self> r) {                        \
+    KILN_COMPOSE_BINARY(Op::op, L, l, take_of<L>(), Self, r.value, r.take, r.where) \
   }
-#define KILN_EQUALITY(symbol, op)                          \
-  template <class R>                                       \
-  friend auto operator symbol(const Self& l, const R& r) { \
-    return binary<Op::op>(Where{}, l, false, r, false);    \
-  }                                                        \
-  template <left_number L>                                 \
-  friend auto operator symbol(const L& l, const Self& r) { \
-    return binary<Op::op>(Where{}, l, false, r, false);    \
+// Operands of different types are taken by reference: with a conversion on one side, C++20's reversed candidates are
+// ambiguous.
+#define KILN_FRIEND_EQUALITY(symbol, op)                                                             \
+  friend auto operator symbol(Located<Self> l, Located<Self> r) {                                    \
+    KILN_COMPOSE_BINARY(Op::op, Self, l.value, l.take, Self, r.value, r.take, l.where)               \
+  }                                                                                                  \
+  template <class R>                                                                                 \
+    requires(!std::is_same_v<R, Self> && !left_number<R>)                                            \
+  friend auto operator symbol(const Self& l, const R& r) {                                           \
+    KILN_COMPOSE_BINARY(Op::op, Self, l, take_of<const Self&>(), R, r, take_of<const R&>(), Where{}) \
+  }                                                                                                  \
+  template <left_number R>                                                                           \
+  friend auto operator symbol(Located<Self> l, const R& r) {                                         \
+    KILN_COMPOSE_BINARY(Op::op, Self, l.value, l.take, R, r, take_of<R>(), l.where)                  \
+  }                                                                                                  \
+  template <left_number L>                                                                           \
+  friend auto operator symbol(const L& l, Located<Self> r) {                                         \
+    KILN_COMPOSE_BINARY(Op::op, L, l, take_of<L>(), Self, r.value, r.take, r.where)                  \
   }
-#define KILN_UNARY(symbol, op) \
-  friend auto operator symbol(Located<Self> a) { return unary<Op::op>(a.where, a.value, a.movable); }
 
 template <class Self>
 struct Operators {
-  KILN_BINARY(+, add)
-  KILN_BINARY(-, sub)
-  KILN_BINARY(*, mul)
-  KILN_BINARY(/, div)
-  KILN_BINARY(%, mod)
-  KILN_BINARY(<, lt)
-  KILN_BINARY(<=, le)
-  KILN_BINARY(>, gt)
-  KILN_BINARY(>=, ge)
-  KILN_BINARY(&&, logical_and)
-  KILN_BINARY(||, logical_or)
-  KILN_BINARY(&, bit_and)
-  KILN_BINARY(|, bit_or)
-  KILN_BINARY(^, bit_xor)
-  KILN_BINARY(<<, shl)
-  KILN_BINARY(>>, shr)
-  KILN_EQUALITY(==, eq)
-  KILN_EQUALITY(!=, ne)
-  KILN_UNARY(-, neg)
-  KILN_UNARY(~, bit_not)
-  KILN_UNARY(!, logical_not)
+  KILN_UNARY_OPERATORS(KILN_FRIEND_UNARY)
+  KILN_BINARY_OPERATORS(KILN_FRIEND_BINARY)
+  KILN_EQUALITY_OPERATORS(KILN_FRIEND_EQUALITY)
 };
 
 /// As Located, for the left operand of a compound assignment.
@@ -71,116 +79,69 @@ struct Assigned {
   Assigned(Self& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {}
   Assigned(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {}
 };
+/// The value of such an assignment.
+template <Op O, class A, class R>
+auto updated(const Assigned<A>& l, R&& r) {
+  using B = std::remove_cvref_t<R>;
+  KILN_COMPOSE_BINARY(O, A, l.value, take_of<A&>(), B, r, take_of<R>(), l.where)
+}
 
-#define KILN_COMPOUND(symbol, op)                                                                            \
-  template <class R>                                                                                         \
-  friend Self& operator symbol(Assigned<Self> l, R && r) {                                                   \
-    l.value.update(binary<Op::op, Self, std::remove_cvref_t<R>>(l.where, l.value, false, r, is_movable<R>)); \
-    return l.value;                                                                                          \
+#define KILN_FRIEND_ASSIGNING(symbol, op)                    \
+  template <class R>                                         \
+  friend Self& operator symbol(Assigned<Self> l, R && r) {   \
+    l.value.update(updated<Op::op>(l, static_cast<R&&>(r))); \
+    return l.value;                                          \
   }
 
 /// a += b and its like: computes into `a`, which keeps its shape and type.
 template <class Self>
 struct CompoundAssignment {
-  KILN_COMPOUND(+=, add)
-  KILN_COMPOUND(-=, sub)
-  KILN_COMPOUND(*=, mul)
-  KILN_COMPOUND(/=, div)
-  KILN_COMPOUND(%=, mod)
-  KILN_COMPOUND(&=, bit_and)
-  KILN_COMPOUND(|=, bit_or)
-  KILN_COMPOUND(^=, bit_xor)
-  KILN_COMPOUND(<<=, shl)
-  KILN_COMPOUND(>>=, shr)
+  KILN_ASSIGNING_OPERATORS(KILN_FRIEND_ASSIGNING)
 };
 
-#undef KILN_COMPOUND
-#undef KILN_BINARY
-#undef KILN_EQUALITY
-#undef KILN_UNARY
-
-template <class X>
-inline constexpr bool is_expression = false;
-template <class S>
-inline constexpr bool is_expression<Expression<S>> = true;
+#undef KILN_FRIEND_UNARY
+#undef KILN_FRIEND_BINARY
+#undef KILN_FRIEND_EQUALITY
+#undef KILN_FRIEND_ASSIGNING
 
 }  // namespace detail
 
-// An expression on the left: once for all of them, since every friend costs each expression's compile time. The place
-// is that of the expression's own last operation, in the same statement.
-#define KILN_LEFT_EXPRESSION(symbol, op)                                           \
-  template <class L, class R>                                                      \
-    requires(detail::is_expression<std::remove_cvref_t<L>>)                        \
-  auto operator symbol(L&& l, R&& r) {                                             \
-    return detail::binary<Op::op, std::remove_cvref_t<L>, std::remove_cvref_t<R>>( \
-        detail::Where{}, l, detail::is_movable<L>, r, detail::is_movable<R>);      \
+#define KILN_EXPRESSION_UNARY(symbol, op)                                   \
+  template <class X>                                                        \
+    requires(detail::is_expression<std::remove_cvref_t<X>>)                 \
+  auto operator symbol(X&& a) {                                             \
+    using A = std::remove_cvref_t<X>;                                       \
+    KILN_COMPOSE_UNARY(Op::op, A, a, detail::take_of<X>(), detail::Where{}) \
   }
-#define KILN_OF_EXPRESSION(symbol, op)                                                               \
-  template <class A>                                                                                 \
-    requires(detail::is_expression<std::remove_cvref_t<A>>)                                          \
-  auto operator symbol(A&& a) {                                                                      \
-    return detail::unary<Op::op, std::remove_cvref_t<A>>(detail::Where{}, a, detail::is_movable<A>); \
+#define KILN_EXPRESSION_BINARY(symbol, op)                                                                   \
+  template <class L, class R>                                                                                \
+    requires(detail::is_expression<std::remove_cvref_t<L>> ||                                                \
+             (detail::is_expression<std::remove_cvref_t<R>> && detail::left_number<std::remove_cvref_t<L>>)) \
+  auto operator symbol(L&& l, R&& r) {                                                                       \
+    using A = std::remove_cvref_t<L>;                                                                        \
+    using B = std::remove_cvref_t<R>;                                                                        \
+    KILN_COMPOSE_BINARY(Op::op, A, l, detail::take_of<L>(), B, r, detail::take_of<R>(), detail::Where{})     \
   }
-KILN_LEFT_EXPRESSION(+, add)
-KILN_LEFT_EXPRESSION(-, sub)
-KILN_LEFT_EXPRESSION(*, mul)
-KILN_LEFT_EXPRESSION(/, div)
-KILN_LEFT_EXPRESSION(%, mod)
-KILN_LEFT_EXPRESSION(<, lt)
-KILN_LEFT_EXPRESSION(<=, le)
-KILN_LEFT_EXPRESSION(>, gt)
-KILN_LEFT_EXPRESSION(>=, ge)
-KILN_LEFT_EXPRESSION(&&, logical_and)
-KILN_LEFT_EXPRESSION(||, logical_or)
-KILN_LEFT_EXPRESSION(&, bit_and)
-KILN_LEFT_EXPRESSION(|, bit_or)
-KILN_LEFT_EXPRESSION(^, bit_xor)
-KILN_LEFT_EXPRESSION(<<, shl)
-KILN_LEFT_EXPRESSION(>>, shr)
-KILN_OF_EXPRESSION(-, neg)
-KILN_OF_EXPRESSION(~, bit_not)
-KILN_OF_EXPRESSION(!, logical_not)
-#undef KILN_LEFT_EXPRESSION
-#undef KILN_OF_EXPRESSION
-
-// By reference on both sides, as for arrays.
-#define KILN_EQUALITY_OF_EXPRESSION(symbol, op)                         \
-  template <class S, class R>                                           \
-  auto operator symbol(const Expression<S>& l, const R& r) {            \
-    return detail::binary<Op::op>(detail::Where{}, l, false, r, false); \
-  }                                                                     \
-  template <detail::left_number L, class S>                             \
-  auto operator symbol(const L& l, const Expression<S>& r) {            \
-    return detail::binary<Op::op>(detail::Where{}, l, false, r, false); \
+#define KILN_EXPRESSION_EQUALITY(symbol, op)                                                               \
+  template <class S, class B>                                                                              \
+  auto operator symbol(const Expression<S>& l, const B& r) {                                               \
+    using A = Expression<S>;                                                                               \
+    KILN_COMPOSE_BINARY(Op::op, A, l, detail::take_of<A&>(), B, r, detail::take_of<B&>(), detail::Where{}) \
+  }                                                                                                        \
+  template <detail::left_number A, class S>                                                                \
+  auto operator symbol(const A& l, const Expression<S>& r) {                                               \
+    using B = Expression<S>;                                                                               \
+    KILN_COMPOSE_BINARY(Op::op, A, l, detail::take_of<A&>(), B, r, detail::take_of<B&>(), detail::Where{}) \
   }
-KILN_EQUALITY_OF_EXPRESSION(==, eq)
-KILN_EQUALITY_OF_EXPRESSION(!=, ne)
-#undef KILN_EQUALITY_OF_EXPRESSION
-
-// A number on the left: once for all operand types, since every friend costs each expression's compile time. The place
-// is that of the operation around it.
-#define KILN_LEFT_NUMBER(symbol, op)                                                                               \
-  template <detail::left_number L, class R>                                                                        \
-    requires(detail::any_operand<R>)                                                                               \
-  auto operator symbol(const L& l, R&& r) {                                                                        \
-    return detail::binary<Op::op, L, std::remove_cvref_t<R>>(detail::Where{}, l, false, r, detail::is_movable<R>); \
-  }
-KILN_LEFT_NUMBER(+, add)
-KILN_LEFT_NUMBER(-, sub)
-KILN_LEFT_NUMBER(*, mul)
-KILN_LEFT_NUMBER(/, div)
-KILN_LEFT_NUMBER(%, mod)
-KILN_LEFT_NUMBER(<, lt)
-KILN_LEFT_NUMBER(<=, le)
-KILN_LEFT_NUMBER(>, gt)
-KILN_LEFT_NUMBER(>=, ge)
-KILN_LEFT_NUMBER(&&, logical_and)
-KILN_LEFT_NUMBER(||, logical_or)
-KILN_LEFT_NUMBER(&, bit_and)
-KILN_LEFT_NUMBER(|, bit_or)
-KILN_LEFT_NUMBER(^, bit_xor)
-KILN_LEFT_NUMBER(<<, shl)
-KILN_LEFT_NUMBER(>>, shr)
-#undef KILN_LEFT_NUMBER
+KILN_UNARY_OPERATORS(KILN_EXPRESSION_UNARY)
+KILN_BINARY_OPERATORS(KILN_EXPRESSION_BINARY)
+KILN_EQUALITY_OPERATORS(KILN_EXPRESSION_EQUALITY)
+#undef KILN_EXPRESSION_UNARY
+#undef KILN_EXPRESSION_BINARY
+#undef KILN_EXPRESSION_EQUALITY
+#undef KILN_UNARY_OPERATORS
+#undef KILN_BINARY_OPERATORS
+#undef KILN_EQUALITY_OPERATORS
+#undef KILN_ASSIGNING_OPERATORS
 
 }  // namespace kiln

@@ -19,8 +19,13 @@ struct Instruction {
     cast,
     uniform,
     normal,
-    argument,  ///< a number given to a traced function: recorded where it is used
-    constant   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+    argument,   ///< a number given to a traced function: recorded where it is used
+    constant,   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+    structure,  ///< slot: two words that say more about the next instruction; part of the key
+    reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
+    tuple,
+    component,  ///< its structure is the number of the component
+    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -39,11 +44,51 @@ static_assert(sizeof(Slot) == sizeof(Handle));
 
 /// Copies slots and retains what they refer to.
 KILN_API void copy_slots(Slot* to, const Slot* from, unsigned count) noexcept;
+/// Moves slots; those moved from refer to nothing.
+KILN_API void move_slots(Slot* to, Slot* from, unsigned count) noexcept;
 KILN_API void release_slots(Slot* slots, unsigned count) noexcept;
-/// Moves the slots when `owns` is given (clearing it and them), else copies them. Returns the end of what was written.
-KILN_API Slot* take_slots(Slot* to, Slot* from, unsigned count, bool* owns) noexcept;
-/// The slot of an array, retained.
-KILN_API Slot* take_handle(Slot* to, const Handle& array) noexcept;
+/// Releases an operation and its operands, given its own slot, which is the last and counts them.
+KILN_API void release_operation(Slot* last) noexcept;
+
+/// How the slots of an operand are taken into an operation: twice their number, plus one when the operand is a
+/// temporary whose references are taken over. 21 bits for each operand.
+using Take = std::uint64_t;
+constexpr Take take_slots(std::size_t count, bool movable) { return count * 2 + (movable ? 1 : 0); }
+constexpr Take take_both(Take a, Take b) { return a | b << 21; }
+
+/// Writes the slots of the operands, which are expressions, arrays or single slots, and behind them that of the
+/// operation.
+KILN_API void compose(Slot* to, Where where, Take take, const void* a) noexcept;
+KILN_API void compose(Slot* to, Where where, Take take, const void* a, const void* b) noexcept;
+KILN_API void compose(Slot* to, Where where, Take take, const void* a, const void* b, const void* c) noexcept;
+/// Writes the slots of one operand.
+KILN_API void compose(Slot* to, Take take, const void* a) noexcept;
+
+/// The slots of an expression, which own what they refer to. One type serves all expressions of a size.
+template <unsigned N>
+struct Slots {
+  Slot items[N];
+
+  Slots(Where where, Take take, const void* a) noexcept { compose(items, where, take, a); }
+  Slots(Where where, Take take, const void* a, const void* b) noexcept { compose(items, where, take, a, b); }
+  Slots(Where where, Take take, const void* a, const void* b, const void* c) noexcept {
+    compose(items, where, take, a, b, c);
+  }
+  Slots(Take take, const void* a) noexcept { compose(items, take, a); }
+  Slots(const Slots& other) noexcept { copy_slots(items, other.items, N); }
+  Slots(Slots&& other) noexcept { move_slots(items, other.items, N); }
+  Slots& operator=(Slots other) noexcept {
+    for (unsigned i = 0; i < N; ++i) std::swap(items[i], other.items[i]);
+    return *this;
+  }
+  ~Slots() {
+    if constexpr (N == 1) {
+      release_slots(items, 1);
+    } else {
+      release_operation(items + N - 1);
+    }
+  }
+};
 
 /// An expression, array or number as the library sees it. Nothing is owned.
 struct Parts {
@@ -98,6 +143,9 @@ KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
 /// points to, is changed in place; unchanged when it throws.
 KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count,
                       Where where);
+/// The view of an expression whose view is not the expression of viewed operands, as a shared subexpression.
+KILN_API Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count,
+                              Where where);
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.
