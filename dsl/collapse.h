@@ -17,14 +17,22 @@ struct LoopNest {
   struct Walk {
     Extents strides = {};  ///< in elements
     std::int64_t offset = 0;
+    int bytes = 0;  ///< of an element; 0 for values that are not in memory
   };
   std::vector<Walk> walks;  ///< one per access, the `first_store`-th is the first output
   std::size_t first_store = 0;
+  int reduced = 0;        ///< the last so many axes are reduced (or scanned)
+  bool in_order = false;  ///< a scan: the reduced axis is walked as written
 };
 
 /// Drops axes of extent 1, puts the axis of the outputs' largest step outermost, flips axes that the first output walks
 /// backwards, and joins neighbouring axes that every access walks as one. The set of (access element, ...) tuples that
 /// the loop visits is unchanged. The extents are all positive.
+///
+/// With reduced axes the same happens within the kept and within the reduced axes, which never mix, so that the
+/// elements visited for each point of the kept axes stay the same set. Order and direction then follow the accesses
+/// that move most bytes. One reduced axis remains even where it has a single element; if there is none to join, it has
+/// extent 0. Kept extents are positive.
 LoopNest collapse(const LoopNest& nest);
 
 /// Stride class of every axis.

@@ -1,4 +1,4 @@
-// dsl/drafting.cpp -- groups outputs into kernels and builds each: body, collapsed loop, classes, schedule.
+// dsl/drafting.cpp -- builds each kernel of a call: body, memory of its operands, collapsed loop, classes.
 #include "dsl/drafting.h"
 
 #include <algorithm>
@@ -9,8 +9,6 @@
 #include "support/check.h"
 
 namespace kiln::dsl {
-
-using codegen::NodeId;
 
 namespace {
 
@@ -42,44 +40,55 @@ Draft Drafting::run() {
 }
 
 void Drafting::build_groups() {
-  for (std::uint32_t t = 0; t < call_.target_count; ++t) {
-    if (destinations_[t].is_empty()) continue;
-    const auto same = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.loop == loops_[t]; });
-    Group& group = same != groups_.end() ? *same : groups_.emplace_back();
-    group.loop = loops_[t];
-    group.targets.push_back(t);
+  Segmentation segmentation = segment(trace_.graph, shapes_, operands_, loops_, machine_.traits);
+  temporaries_ = std::move(segmentation.temporaries);
+  for (const Temporary& temporary : temporaries_) {
+    const std::int64_t elements = element_count("temporary", temporary.shape, call_.where);
+    draft_.temporaries.push_back(static_cast<std::uint64_t>(elements) * size_of(temporary.type));
   }
-  if (groups_.size() > 1)
-    draft_.notes.push_back(fmt::format("{} kernels: outputs of different shapes do not share a loop", groups_.size()));
+  draft_.notes = std::move(segmentation.notes);
+  for (Segment& segment : segmentation.segments) {
+    run_passes(segment);
+    groups_.push_back({std::move(segment), {}});
+  }
+}
+
+void Drafting::run_passes(Segment& segment) const {
   codegen::PassOptions passes{call_.options.contract, call_.options.fast_math, machine_.traits.cuda, {}};
-  for (Group& group : groups_) {
-    std::vector<NodeId> outputs;
-    for (const std::uint32_t target : group.targets) outputs.push_back(trace_.graph.outputs[target]);
-    group.body = lower(trace_.graph, shapes_, operands_, outputs, group.loop);
-    passes.iotas.clear();
-    for (const Leaf& leaf : group.body.leaves) {
-      // An iota that the user passes starts anywhere: calls with other starts share the plan.
-      passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(leaf.view) : codegen::IotaRange{});
-    }
-    group.body.graph = codegen::run_pipeline(group.body.graph, passes);
-    group.body = renumbered(group.body);
+  passes.holds_rows = segment.holds_rows;
+  for (const Leaf& leaf : segment.body.leaves) {
+    // An iota that the user passes starts anywhere: calls with other starts share the plan.
+    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(leaf.view) : codegen::IotaRange{});
   }
+  segment.body.graph = codegen::run_pipeline(segment.body.graph, passes);
+  segment.body = renumbered(segment.body);
+}
+
+Store Drafting::store_of(const SegmentOutput& output, const Segment& segment) const {
+  if (output.is_temporary) {
+    const Temporary& temporary = temporaries_[output.number];
+    return {{temporary_base(output.number), false},
+            0,
+            temporary.type,
+            over_loop(contiguous("temporary", temporary.shape, call_.where), output, segment.loop)};
+  }
+  const Destination& destination = destinations_[output.number];
+  const DType type = destination.layout->dtype;
+  if (destination.temporary) {
+    const Strided view = contiguous("temporary", destination.view.shape, call_.where);
+    return {{temporary_base(*destination.temporary), false}, 0, type, over_loop(view, output, segment.loop)};
+  }
+  return {{call_.input_count + output.number, false},
+          destination.address,
+          type,
+          over_loop(destination.view, output, segment.loop)};
 }
 
 void Drafting::build_kernels() {
   for (const Group& group : groups_) {
-    Parts parts{&group.body, &group.aliased, {}, group.loop};
-    for (const std::uint32_t target : group.targets) {
-      const Destination& destination = destinations_[target];
-      Store store{
-          {call_.input_count + target, false}, destination.address, destination.layout->dtype, destination.view};
-      if (destination.temporary) {
-        store.base.number = call_.input_count + call_.target_count + *destination.temporary;
-        store.address = 0;
-        store.view = contiguous("temporary", group.loop, call_.where);
-      }
-      parts.stores.push_back(store);
-    }
+    const Segment& segment = group.segment;
+    Parts parts{&segment.body, &group.aliased, {}, segment.loop, segment.reduced};
+    for (const SegmentOutput& output : segment.outputs) parts.stores.push_back(store_of(output, segment));
     draft_.kernels.push_back(build(parts));
   }
 }
@@ -90,35 +99,84 @@ void Drafting::build_copies() {
     const Destination& destination = destinations_[t];
     if (!destination.temporary) continue;
     const DType type = destination.layout->dtype;
+    Leaf leaf{-1, false, type, contiguous("temporary", loops_[t], call_.where)};
+    leaf.temporary = static_cast<int>(*destination.temporary);
     Body body;
-    body.leaves.push_back({0, false, type, contiguous("temporary", loops_[t], call_.where)});
+    body.leaves.push_back(leaf);
     body.graph.outputs = {body.graph.load(0, type)};
     Parts parts{&body, &unaliased, {}, loops_[t]};
-    parts.leaf_base = call_.input_count + call_.target_count + *destination.temporary;
-    parts.leaf_alignment = 16;
     parts.stores.push_back({{call_.input_count + t, false}, destination.address, type, destination.view});
     draft_.kernels.push_back(build(parts));
   }
 }
 
+std::uint32_t Drafting::temporary_base(std::uint32_t number) const {
+  return call_.input_count + call_.target_count + number;
+}
+
+Base Drafting::base_of(const Leaf& leaf) const {
+  if (leaf.temporary >= 0) return {temporary_base(static_cast<std::uint32_t>(leaf.temporary)), false};
+  return {leaf.slot < 0 ? 0 : static_cast<std::uint32_t>(leaf.slot), leaf.slot < 0};
+}
+
 std::uint64_t Drafting::leaf_address(const Leaf& leaf) const {
+  if (leaf.temporary >= 0) return 0;  // allocated by this call
   const detail::Handle& handle = call_.inputs[leaf.slot];
   return handle.storage ? reinterpret_cast<std::uint64_t>(handle.data) : size_of(real_of(leaf.type));
 }
 
+/// True for an operand without elements, which only a reduction over nothing has.
+bool Drafting::is_empty(const Leaf& leaf) const {
+  if (leaf.iota) return false;
+  const bool kept = leaf.temporary >= 0;
+  const Shape& shape = kept ? temporaries_[static_cast<std::size_t>(leaf.temporary)].shape
+                            : operands_[static_cast<std::size_t>(leaf.slot)].view.shape;
+  return std::find(shape.extents.begin(), shape.extents.begin() + shape.rank, 0) != shape.extents.begin() + shape.rank;
+}
+
 /// Walks and bases of every access: leaves first, then stores.
 void Drafting::place_accesses(const Parts& parts, DraftKernel& draft) const {
-  draft.nest.shape = parts.loop;
-  draft.nest.first_store = parts.body->leaves.size();
+  LoopNest nest{parts.loop, {}, parts.body->leaves.size(), parts.reduced};
+  const auto nodes = parts.body->graph.nodes();
+  nest.in_order = std::any_of(nodes.begin(), nodes.end(),
+                              [](const codegen::Node& node) { return node.kind == codegen::NodeKind::scan; });
   for (const Leaf& leaf : parts.body->leaves) {
-    draft.nest.walks.push_back({leaf.view.strides, leaf.view.offset});
-    draft.bases.push_back({leaf.slot < 0 ? 0 : static_cast<std::uint32_t>(leaf.slot) + parts.leaf_base, leaf.slot < 0});
+    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, leaf.iota ? 0 : static_cast<int>(size_of(leaf.type))};
+    // Nothing may be read of such an operand: it moves along the loop that is never entered.
+    if (parts.reduced > 0 && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
+    nest.walks.push_back(walk);
+    draft.bases.push_back(base_of(leaf));
   }
   for (const Store& store : parts.stores) {
-    draft.nest.walks.push_back({store.view.strides, store.view.offset});
+    nest.walks.push_back({store.view.strides, store.view.offset, static_cast<int>(size_of(store.type))});
     draft.bases.push_back(store.base);
   }
-  draft.nest = collapse(draft.nest);
+  draft.nest = collapse(nest);
+}
+
+/// Classes of access `number` of the collapsed loop; adds the bytes that it moves.
+codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std::size_t number) const {
+  const LoopNest& nest = draft.nest;
+  const std::size_t leaves = parts.body->leaves.size();
+  codegen::Access access;
+  access.store = number >= leaves;
+  const Store* store = access.store ? &parts.stores[number - leaves] : nullptr;
+  const Leaf* leaf = access.store ? nullptr : &parts.body->leaves[number];
+  access.type = store ? store->type : leaf->type;
+  access.iota = leaf && leaf->iota;
+  access.aliased = leaf && (*parts.aliased)[number];
+  access.axes = axis_classes(nest, number);
+  if (access.iota) return access;
+  const auto bytes = static_cast<std::int64_t>(size_of(access.type));
+  const std::uint64_t base = store ? store->address : leaf_address(*leaf);
+  const std::uint64_t address = base + static_cast<std::uint64_t>(nest.walks[number].offset * bytes);
+  access.alignment = alignment_class(nest, number, address, access.type);
+  if (machine_.traits.cuda && nest.reduced == 0) access.dense_alignment = dense_alignment(nest, number, address);
+  std::int64_t elements = 1;
+  for (int axis = 0; axis < nest.shape.rank; ++axis)
+    if (nest.walks[number].strides[axis] != 0) elements *= nest.shape.extents[axis];
+  draft.bytes_moved += elements * bytes;
+  return access;
 }
 
 DraftKernel Drafting::build(const Parts& parts) {
@@ -127,30 +185,12 @@ DraftKernel Drafting::build(const Parts& parts) {
   const LoopNest& nest = draft.nest;
   codegen::Kernel& kernel = draft.kernel;
   kernel.rank = nest.shape.rank;
+  kernel.reduced = nest.reduced;
   std::vector<DType> types;
-  const std::size_t leaves = parts.body->leaves.size();
   for (std::size_t a = 0; a < nest.walks.size(); ++a) {
-    codegen::Access access;
-    access.store = a >= leaves;
-    const Store* store = access.store ? &parts.stores[a - leaves] : nullptr;
-    const Leaf* leaf = access.store ? nullptr : &parts.body->leaves[a];
-    access.type = store ? store->type : leaf->type;
-    access.iota = leaf && leaf->iota;
-    access.aliased = leaf && (*parts.aliased)[a];
-    access.axes = axis_classes(nest, a);
-    if (!access.iota) {
-      const auto bytes = static_cast<std::int64_t>(size_of(access.type));
-      const std::uint64_t base = store ? store->address : parts.leaf_alignment ? 0 : leaf_address(*leaf);
-      const std::uint64_t address = base + static_cast<std::uint64_t>(nest.walks[a].offset * bytes);
-      access.alignment = alignment_class(nest, a, address, access.type);
-      if (machine_.traits.cuda) access.dense_alignment = dense_alignment(nest, a, address);
-      std::int64_t elements = 1;
-      for (int axis = 0; axis < nest.shape.rank; ++axis)
-        if (nest.walks[a].strides[axis] != 0) elements *= nest.shape.extents[axis];
-      draft.bytes_moved += elements * bytes;
-    }
+    kernel.accesses.push_back(access_of(parts, draft, a));
+    const codegen::Access& access = kernel.accesses.back();
     types.push_back(access.iota ? DType::i8 : access.type);  // an iota's reach is counted in elements
-    kernel.accesses.push_back(std::move(access));
   }
   kernel.index = index_width(nest, types);
   draft.parameters = parts.body->parameters;
@@ -161,57 +201,6 @@ DraftKernel Drafting::build(const Parts& parts) {
   if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);
   return draft;
-}
-
-void Drafting::schedule(DraftKernel& draft) const {
-  draft.schedule = codegen::choose_schedule(draft.kernel, draft.extents, machine_.traits);
-  if (machine_.traits.cuda) {
-    if (call_.launch) apply_launch_control(draft);
-    const LaunchShape required = codegen::launch_shape(draft.kernel, draft.schedule, draft.extents);
-    draft.shape = required;
-    if (!call_.launch) return;
-    draft.shape.shared_bytes += call_.launch->shared_bytes;
-    std::uint64_t asked = 1, needed = 1;
-    for (int axis = 0; axis < 3; ++axis) {
-      asked *= std::max(1u, call_.launch->grid[axis]);
-      needed *= required.grid[axis];
-    }
-    if (call_.launch->grid[0] && asked < needed) {
-      fail<ShapeError>(
-          "a grid of {} blocks does not cover the result, which needs {}{}; leave Launch::grid out of fused "
-          "expressions",
-          asked, needed, place(call_.where));
-    }
-    return;
-  }
-  draft.shape = LaunchShape{};
-  draft.shape.units = codegen::cpu_units(draft.kernel, draft.extents);
-  std::int64_t elements = 1;
-  for (const std::int64_t extent : draft.extents.loop) elements *= extent;
-  // Fewer elements than this are done before another thread is awake; a longer body is worth waking one sooner.
-  const auto elements_worth_a_thread =
-      std::clamp<std::int64_t>(262144 / static_cast<std::int64_t>(draft.kernel.body.size()), 2048, 32768);
-  const std::int64_t per_unit = std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, draft.shape.units));
-  draft.shape.grain = std::max<std::int64_t>(1, elements_worth_a_thread / per_unit);
-}
-
-void Drafting::apply_launch_control(DraftKernel& draft) const {
-  const detail::LaunchControl& launch = *call_.launch;
-  codegen::Schedule& schedule = draft.schedule;
-  const std::uint64_t block =
-      std::uint64_t{launch.block[0]} * std::max(1u, launch.block[1]) * std::max(1u, launch.block[2]);
-  if (block > 1024)
-    fail<ShapeError>("a block of {} threads is more than the 1024 that CUDA allows{}", block, place(call_.where));
-  if (schedule.form == codegen::Template::transpose || draft.kernel.rank == 0) return;  // the tile fixes both
-  if (block > 0 && static_cast<int>(block) != schedule.block) {
-    schedule.min_blocks = static_cast<int>(static_cast<std::uint64_t>(schedule.min_blocks * schedule.block) / block);
-    schedule.block = static_cast<int>(block);
-    schedule.reason += "; block size set by the caller";
-  }
-  if (launch.items > 0 && schedule.form != codegen::Template::dense) {
-    schedule.items = std::clamp(static_cast<int>(launch.items) / schedule.vector, 1, 64);
-    schedule.reason += "; items per thread set by the caller";
-  }
 }
 
 }  // namespace kiln::dsl

@@ -7,6 +7,7 @@
 
 #include "dsl/draft.h"
 #include "dsl/overlap.h"
+#include "dsl/segment.h"
 #include "dsl/trace.h"
 
 namespace kiln::dsl {
@@ -28,20 +29,18 @@ struct Destination {
   bool is_empty() const { return layout->size == 0; }
 };
 
-/// Outputs of one shape, computed by one kernel.
+/// One kernel of the call: its body after the passes, and what is known about overlaps.
 struct Group {
-  Shape loop;
-  std::vector<std::uint32_t> targets;
-  Body body;
+  Segment segment;
   std::vector<bool> aliased;  ///< per leaf: some output of this kernel writes the same elements
 };
 
 /// One store of a kernel to be built.
 struct Store {
   Base base;
-  std::uint64_t address = 0;
+  std::uint64_t address = 0;  ///< 0 for memory that this call allocates
   DType type = DType::f32;
-  Strided view;
+  Strided view;  ///< over the loop; stride 0 along reduced axes
 };
 
 /// A kernel before collapse: a body, where its leaves are, and its stores.
@@ -50,8 +49,7 @@ struct Parts {
   const std::vector<bool>* aliased = nullptr;
   std::vector<Store> stores;
   Shape loop;
-  std::uint32_t leaf_base = 0;       ///< added to a leaf's slot to give its base
-  std::uint64_t leaf_alignment = 0;  ///< != 0: addresses of leaves are unknown but for this alignment
+  int reduced = 0;
 };
 
 /// The steps of draft(), sharing what is known about one call.
@@ -72,20 +70,31 @@ class Drafting {
   void check_device(const detail::Handle& handle, const char* role, std::uint32_t number) const;
   // drafting_overlap.cpp
   void resolve_overlaps();
-  bool conflicts(std::uint32_t target, std::size_t own_group) const;
+  bool conflicts(const SegmentOutput& output, std::size_t own_group) const;
   ByteSet leaf_bytes(const Leaf& leaf) const;
-  ByteSet target_bytes(std::uint32_t target, const Shape& loop) const;
+  ByteSet target_bytes(std::uint32_t target) const;
+  ByteSet target_bytes(const SegmentOutput& output, const Segment& segment) const;
   void mark_aliases(Group& group);
   void use_temporary(std::uint32_t target, const char* reason);
   // drafting.cpp
   void build_groups();
+  void run_passes(Segment& segment) const;
   void build_kernels();
   void build_copies();
+  Store store_of(const SegmentOutput& output, const Segment& segment) const;
   DraftKernel build(const Parts& parts);
   void place_accesses(const Parts& parts, DraftKernel& kernel) const;
-  void schedule(DraftKernel& kernel) const;
-  void apply_launch_control(DraftKernel& kernel) const;
+  codegen::Access access_of(const Parts& parts, DraftKernel& kernel, std::size_t number) const;
+  Base base_of(const Leaf& leaf) const;
+  std::uint32_t temporary_base(std::uint32_t number) const;
   std::uint64_t leaf_address(const Leaf& leaf) const;
+  bool is_empty(const Leaf& leaf) const;
+  // drafting_schedule.cpp
+  void schedule(DraftKernel& kernel) const;
+  void schedule_on_cpu(DraftKernel& kernel) const;
+  void apply_launch_control(DraftKernel& kernel) const;
+  void apply_cluster(DraftKernel& kernel) const;
+  void check_grid(const LaunchShape& required) const;
 
   const Trace& trace_;
   const detail::Call& call_;
@@ -94,9 +103,16 @@ class Drafting {
   std::vector<Operand> operands_;
   std::vector<Shape> shapes_;  ///< per node of the trace
   std::vector<Destination> destinations_;
-  std::vector<Shape> loops_;  ///< per target
+  std::vector<Shape> loops_;            ///< per target
+  std::vector<Temporary> temporaries_;  ///< between kernels; those of overlaps follow in draft_.temporaries
   std::vector<Group> groups_;
 };
+
+/// A target or temporary of layout `view` seen over the loop that stores it, along `output.axes`.
+Strided over_loop(const Strided& view, const SegmentOutput& output, const Shape& loop);
+
+/// True where `view`, over a loop with `reduced` trailing reduced axes, has more than one value per row.
+bool moves_along_rows(const Strided& view, int reduced);
 
 /// "sigmoid(a) * b" in one line of bounded length, a function of the body alone.
 std::string expression_text(const codegen::Graph& body);

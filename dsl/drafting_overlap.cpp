@@ -2,6 +2,12 @@
 //
 // A destination that a kernel reads at the same place that it writes is computed directly. Any other overlap sends the
 // result through a temporary that is copied when every kernel of the call has run.
+//
+// A kernel with reduced axes reads a row completely before it writes the row's elements, so elements may be replaced
+// where they are. One value per row, however, is read by threads that nothing keeps from reading it after it was
+// written: what one thread stores per row overlaps nothing that the kernel reads.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "dsl/drafting.h"
@@ -9,33 +15,66 @@
 
 namespace kiln::dsl {
 
+Strided over_loop(const Strided& view, const SegmentOutput& output, const Shape& loop) {
+  Strided result = constant(loop);
+  result.offset = view.offset;
+  for (int axis = 0; axis < view.shape.rank; ++axis) {
+    const int along = output.axes[static_cast<std::size_t>(axis)];
+    if (along >= 0 && loop.extents[along] > 1) result.strides[along] = view.strides[axis];
+  }
+  return result;
+}
+
+bool moves_along_rows(const Strided& view, int reduced) {
+  const auto end = view.strides.begin() + view.shape.rank;
+  return std::any_of(end - reduced, end, [](std::int64_t stride) { return stride != 0; });
+}
+
 ByteSet Drafting::leaf_bytes(const Leaf& leaf) const {
   const auto bytes = static_cast<std::int64_t>(size_of(leaf.type));
   const auto data = reinterpret_cast<std::uint64_t>(call_.inputs[leaf.slot].data);
   return {data + static_cast<std::uint64_t>(leaf.view.offset * bytes), bytes, leaf.view};
 }
 
-ByteSet Drafting::target_bytes(std::uint32_t target, const Shape& loop) const {
+ByteSet Drafting::target_bytes(std::uint32_t target) const {
   const Destination& destination = destinations_[target];
-  const auto bytes = static_cast<std::int64_t>(size_of(destination.layout->dtype));
-  return {destination.address, bytes, broadcast_to("assignment", destination.view, loop, call_.where)};
+  return {destination.address, static_cast<std::int64_t>(size_of(destination.layout->dtype)), destination.view};
 }
 
-/// Does writing `target` directly change something that is read later than it should be, or written twice?
-bool Drafting::conflicts(std::uint32_t target, std::size_t own_group) const {
-  const ByteSet written = target_bytes(target, groups_[own_group].loop);
+ByteSet Drafting::target_bytes(const SegmentOutput& output, const Segment& segment) const {
+  ByteSet bytes = target_bytes(output.number);
+  bytes.view = over_loop(bytes.view, output, segment.loop);
+  return bytes;
+}
+
+namespace {
+
+bool is_operand(const Leaf& leaf) { return !leaf.iota && leaf.temporary < 0; }
+
+/// May the kernel of `segment` replace what it reads by what it writes?
+bool replaces_in_place(const ByteSet& read, const ByteSet& written, const Segment& segment) {
+  return same_elements(read, written) && (segment.reduced == 0 || moves_along_rows(written.view, segment.reduced));
+}
+
+}  // namespace
+
+/// Does writing the target of `output` directly change something that is read later than it should be, or written
+/// twice?
+bool Drafting::conflicts(const SegmentOutput& output, std::size_t own_group) const {
+  const ByteSet written = target_bytes(output, groups_[own_group].segment);
   for (std::size_t g = own_group; g < groups_.size(); ++g) {
-    for (const Leaf& leaf : groups_[g].body.leaves) {
-      if (leaf.iota) continue;
+    const Segment& segment = groups_[g].segment;
+    for (const Leaf& leaf : segment.body.leaves) {
+      if (!is_operand(leaf)) continue;
       const ByteSet read = leaf_bytes(leaf);
-      if (g == own_group && same_elements(read, written)) continue;
+      if (g == own_group && replaces_in_place(read, written, segment)) continue;
       if (may_overlap(read, written)) return true;
     }
   }
-  for (std::uint32_t other = 0; other < target; ++other) {
+  for (std::uint32_t other = 0; other < output.number; ++other) {
     const Destination& earlier = destinations_[other];
     if (earlier.allocate || earlier.is_empty()) continue;
-    if (may_overlap(target_bytes(other, loops_[other]), written)) return true;
+    if (may_overlap(target_bytes(other), target_bytes(output.number))) return true;
   }
   return false;
 }
@@ -50,12 +89,13 @@ void Drafting::use_temporary(std::uint32_t target, const char* reason) {
 }
 
 void Drafting::mark_aliases(Group& group) {
-  for (const Leaf& leaf : group.body.leaves) {
+  for (const Leaf& leaf : group.segment.body.leaves) {
     bool aliased = false;
-    for (const std::uint32_t target : group.targets) {
-      const Destination& destination = destinations_[target];
-      if (leaf.iota || destination.allocate || destination.temporary) continue;
-      aliased = aliased || same_elements(leaf_bytes(leaf), target_bytes(target, group.loop));
+    for (const SegmentOutput& output : group.segment.outputs) {
+      if (!is_operand(leaf) || output.is_temporary) continue;
+      const Destination& destination = destinations_[output.number];
+      if (destination.allocate || destination.temporary) continue;
+      aliased = aliased || same_elements(leaf_bytes(leaf), target_bytes(output, group.segment));
     }
     group.aliased.push_back(aliased);
   }
@@ -63,10 +103,11 @@ void Drafting::mark_aliases(Group& group) {
 
 void Drafting::resolve_overlaps() {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    for (const std::uint32_t target : groups_[g].targets) {
-      const Destination& destination = destinations_[target];
-      if (destination.allocate || destination.is_empty() || !conflicts(target, g)) continue;
-      use_temporary(target, "its destination overlaps an operand or another result");
+    for (const SegmentOutput& output : groups_[g].segment.outputs) {
+      if (output.is_temporary) continue;
+      const Destination& destination = destinations_[output.number];
+      if (destination.allocate || destination.is_empty() || !conflicts(output, g)) continue;
+      use_temporary(output.number, "its destination overlaps an operand or another result");
     }
   }
   for (Group& group : groups_) mark_aliases(group);

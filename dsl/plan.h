@@ -39,8 +39,7 @@ struct Launch {
   std::vector<PointerPatch> pointers;
   std::vector<OffsetPatch> offsets;
   std::vector<ScalarPatch> scalars;
-  std::int32_t workspace_at = -1;                  ///< offset of the pointer to scratch memory in the block; < 0: none
-  std::int32_t counters_at = -1;                   ///< the same for the pointer to zeroed counters
+  std::uint32_t counters_at = 0;                   ///< where the block points at LaunchShape::counters zeroed counters
   std::shared_ptr<const CompiledKernel> compiled;  ///< keeps the text that the log names
 };
 
@@ -53,7 +52,9 @@ struct Plan {
   runtime::DeviceId device;
   runtime::Backend* backend = nullptr;
   std::vector<TargetPlan> targets;
-  std::vector<std::uint64_t> temporaries;  ///< bytes each; for results that overlap their operands
+  /// Bytes each, allocated for one call: values between kernels, results that overlap their operands, and the
+  /// workspace of the kernels, which run one after another and share it.
+  std::vector<std::uint64_t> temporaries;
   std::vector<Launch> launches;
   std::vector<std::uint32_t> non_negative;  ///< scalar slots that are exponents of integer powers
   detail::Where where;                      ///< in the traced lambda; null for inline expressions, which share plans

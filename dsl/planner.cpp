@@ -1,7 +1,9 @@
 // dsl/planner.cpp -- adds compiled code and argument blocks to a draft.
+#include <algorithm>
 #include <cstring>
 
 #include "codegen/schedule/divisor.h"
+#include "dsl/convert.h"
 #include "dsl/planner.h"
 #include "support/log.h"
 
@@ -21,6 +23,15 @@ void put_index(Launch& launch, const Argument& argument, std::int64_t value) {
     put(launch, argument.offset, static_cast<std::int32_t>(value));
   else
     put(launch, argument.offset, value);
+}
+
+/// A number that follows from the shapes, which the plan's key holds. Types that compute in f32 take it unrounded.
+void put_constant(Launch& launch, std::uint32_t at, const Parameter& parameter, const detail::Call& call) {
+  detail::ScalarArgument number;
+  number.type = DType::i64;
+  std::memcpy(number.bytes, &parameter.value, sizeof parameter.value);
+  if (!convert_scalar(number, compute_type(parameter.type), launch.image.data() + at))
+    fail_conversion(number, parameter.type, call.where);
 }
 
 void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argument, const detail::Call& call) {
@@ -52,19 +63,36 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
       return;
     }
     case ArgumentKind::workspace:
-      launch.workspace_at = static_cast<std::int32_t>(argument.offset);
-      return;
+      return;  // share_workspace()
     case ArgumentKind::counters:
-      launch.counters_at = static_cast<std::int32_t>(argument.offset);
+      launch.counters_at = argument.offset;
       return;
     case ArgumentKind::parameter: {
       const Parameter& parameter = draft.parameters[argument.a];
+      if (parameter.constant) {
+        put_constant(launch, argument.offset, parameter, call);
+        return;
+      }
       const bool as_is = call.scalars[parameter.slot].type == parameter.type &&
                          compute_type(parameter.type) == parameter.type && parameter.type != DType::b1;
       launch.scalars.push_back({argument.offset, parameter.slot, parameter.type,
                                 static_cast<std::uint8_t>(as_is ? size_of(parameter.type) : 0)});
       return;
     }
+  }
+}
+
+/// One more temporary, as large as the largest workspace of the plan's kernels.
+void share_workspace(Plan& plan, const Draft& draft, const detail::Call& call) {
+  std::uint64_t bytes = 0;
+  for (const Launch& launch : plan.launches) bytes = std::max(bytes, launch.shape.workspace_bytes);
+  if (bytes == 0) return;
+  const auto number = static_cast<std::uint32_t>(call.input_count + call.target_count + plan.temporaries.size());
+  plan.temporaries.push_back(bytes);
+  for (std::size_t k = 0; k < plan.launches.size(); ++k) {
+    if (plan.launches[k].shape.workspace_bytes == 0) continue;
+    for (const Argument& argument : codegen::argument_layout(draft.kernels[k].kernel).arguments)
+      if (argument.kind == ArgumentKind::workspace) plan.launches[k].pointers.push_back({argument.offset, number, 0});
   }
 }
 
@@ -92,6 +120,7 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     launch.compiled = compiled;
     plan->launches.push_back(std::move(launch));
   }
+  share_workspace(*plan, draft, call);
   return plan;
 }
 

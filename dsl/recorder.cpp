@@ -46,7 +46,10 @@ int rank_after(const codegen::ViewSpec& spec, int rank) {
 }  // namespace
 
 NodeId Recorder::add(const codegen::Node& node, int rank, Where where) {
-  const NodeId id = graph_.add(node, location_of(where));
+  return known(graph_.add(node, location_of(where)), rank);
+}
+
+NodeId Recorder::known(NodeId id, int rank) {
   if (id >= ranks_.size()) ranks_.push_back(rank);
   return id;
 }
@@ -170,9 +173,7 @@ NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsig
     fail<ShapeError>("{} of an expression of rank {} gives rank {}{}; ranks 0 to {} are possible",
                      dsl::name_of(spec.kind), ranks_[value], rank, dsl::place(where), max_rank);
   }
-  const NodeId id = graph_.view(value, spec, location_of(where));
-  if (id >= ranks_.size()) ranks_.push_back(rank);
-  return id;
+  return known(graph_.view(value, spec, location_of(where)), rank);
 }
 
 // ------------------------------------------------------------------ bridge

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "dsl/array_memory.h"
@@ -114,6 +115,24 @@ void check_scalars(const Plan& plan, const Call& call) {
   }
 }
 
+/// Counters of one launch; given back on the stream where they are its own.
+class LaunchCounters {
+ public:
+  LaunchCounters(const Plan& plan, const Launch& launch, runtime::NativeStream stream)
+      : backend_(*plan.backend), stream_(stream), counters_(backend_.zeroed_counters(launch.shape.counters, stream)) {}
+  ~LaunchCounters() {
+    if (counters_.is_own) backend_.release(counters_.memory, stream_);
+  }
+  LaunchCounters(const LaunchCounters&) = delete;
+  LaunchCounters& operator=(const LaunchCounters&) = delete;
+  const void* memory() const { return counters_.memory; }
+
+ private:
+  runtime::Backend& backend_;
+  runtime::NativeStream stream_;
+  runtime::Backend::Counters counters_;
+};
+
 void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime::NativeStream stream) {
   for (const Launch& launch : plan.launches) {
     const std::size_t bytes = launch.image.size();
@@ -122,6 +141,11 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
     KILN_LOG(2, "launch {} grid {}x{}x{} block {}x{}x{} units {}", launch.compiled->source.entry, launch.shape.grid[0],
              launch.shape.grid[1], launch.shape.grid[2], launch.shape.block[0], launch.shape.block[1],
              launch.shape.block[2], launch.shape.units);
+    std::optional<LaunchCounters> counters;
+    if (launch.shape.counters > 0) [[unlikely]] {
+      const void* const memory = counters.emplace(plan, launch, stream).memory();
+      std::memcpy(block.data() + launch.counters_at, &memory, sizeof memory);
+    }
     plan.backend->launch(*launch.kernel, launch.shape, block.data(), bytes, stream);
   }
 }

@@ -79,6 +79,13 @@ class Backend {
   /// Enqueues one launch; `arguments` is copied before the call returns.
   virtual void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
                       NativeStream stream) = 0;
+  /// `count` counters that are zero when the next kernel of `stream` begins, and that it must leave zero. No two
+  /// streams share them.
+  struct Counters {
+    void* memory = nullptr;
+    bool is_own = false;  ///< made for this launch alone: to be released on the stream after it
+  };
+  virtual Counters zeroed_counters(std::uint32_t count, NativeStream stream) = 0;
   virtual NativeStream create_stream() = 0;
   virtual void destroy_stream(NativeStream stream) noexcept = 0;
   virtual void synchronize(NativeStream stream) = 0;

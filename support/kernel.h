@@ -34,6 +34,7 @@ struct LaunchShape {
   std::array<std::uint32_t, 3> block = {1, 1, 1};
   std::uint32_t shared_bytes = 0;
   std::uint32_t cluster = 1;          ///< blocks per cluster along x
+  bool cooperative = false;           ///< all blocks run at the same time, or the launch fails
   std::uint64_t workspace_bytes = 0;  ///< scratch memory for partial results, uninitialised
   std::uint32_t counters = 0;         ///< u32 counters that are zero before and after the launch
   std::int64_t units = 0;             ///< CPU kernels: how many units of work, split among threads

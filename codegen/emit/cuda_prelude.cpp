@@ -4,16 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/emit/cuda_prelude_table.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
 namespace {
-
-struct Snippet {
-  std::string_view name;
-  std::string_view needs;  ///< other snippets, separated by spaces, that stand before it
-  std::string_view text;
-};
 
 constexpr std::string_view types = R"(typedef signed char i8;
 typedef unsigned char u8;
@@ -232,23 +227,29 @@ DEVICE double maximum_f64(double a, double b) { return a != a || b != b ? a + b 
 }  // namespace
 
 std::string_view Prelude::use(std::string_view name) {
-  for (const Snippet& snippet : table) {
-    if (snippet.name != name) continue;
-    used_.emplace(name);
-    for (std::string_view rest = snippet.needs; !rest.empty();) {
-      const std::size_t space = std::min(rest.find(' '), rest.size());
-      use(rest.substr(0, space));
-      rest.remove_prefix(std::min(space + 1, rest.size()));
+  for (const std::span<const Snippet> snippets :
+       {std::span<const Snippet>(table), reduction_snippets(), column_snippets()}) {
+    for (const Snippet& snippet : snippets) {
+      if (snippet.name != name) continue;
+      used_.emplace(name);
+      for (std::string_view rest = snippet.needs; !rest.empty();) {
+        const std::size_t space = std::min(rest.find(' '), rest.size());
+        use(rest.substr(0, space));
+        rest.remove_prefix(std::min(space + 1, rest.size()));
+      }
+      return snippet.name;
     }
-    return snippet.name;
   }
   internal_failure("known prelude function", __FILE__, __LINE__, name);
 }
 
 std::string Prelude::text() const {
   std::string text(types);
-  for (const Snippet& snippet : table) {
-    if (used_.contains(snippet.name)) text += snippet.text;
+  for (const std::span<const Snippet> snippets :
+       {std::span<const Snippet>(table), reduction_snippets(), column_snippets()}) {
+    for (const Snippet& snippet : snippets) {
+      if (used_.contains(snippet.name)) text += snippet.text;
+    }
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_expression.h"
+#include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/ir/op_info.h"
 #include "support/check.h"
@@ -28,6 +29,24 @@ KernelSource Writer::write() {
                                                       : fmt::format("{}", schedule_.block);
   open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ Arguments a)", bounds,
                    entry));
+  statements();
+  close();
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
+    if (is_underaligned(a)) prelude_.use("Complex");
+  }
+  const std::string kernel_text = std::move(text_);
+  const std::string arguments = arguments_struct();
+
+  KernelSource source;
+  source.language = Language::cuda;
+  source.text = header() + prelude_.text() + "\n" + definitions_ + arguments + "\n" + kernel_text;
+  source.entry = entry;
+  source.argument_bytes = layout_.size;
+  source.max_threads = schedule_.block;
+  return source;
+}
+
+void Writer::statements() {
   switch (schedule_.form) {
     case Template::flat:
       flat();
@@ -45,20 +64,6 @@ KernelSource Writer::write() {
     default:
       internal_failure("elementwise CUDA schedule", __FILE__, __LINE__, schedule_.key());
   }
-  close();
-  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_underaligned(a)) prelude_.use("Complex");
-  }
-  const std::string kernel_text = std::move(text_);
-  const std::string arguments = arguments_struct();
-
-  KernelSource source;
-  source.language = Language::cuda;
-  source.text = header() + prelude_.text() + "\n" + arguments + "\n" + kernel_text;
-  source.entry = entry;
-  source.argument_bytes = layout_.size;
-  source.max_threads = schedule_.block;
-  return source;
 }
 
 std::string Writer::header() const {
@@ -66,26 +71,36 @@ std::string Writer::header() const {
   std::replace(text.begin(), text.end() - 1, '\n', ' ');
   // A backslash at the end of a comment would continue it.
   std::replace(text.begin(), text.end(), '\\', '/');
+  return text + "// schedule: " + schedule_text() + "\n\n";
+}
+
+std::string Writer::schedule_text() const {
   static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense"};
-  text +=
-      fmt::format("// schedule: {}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
+  std::string text = fmt::format("{}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
   if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
   text += fmt::format(", vectors of {}", schedule_.vector);
   if (schedule_.items > 1) text += fmt::format(", {} per thread", schedule_.items);
   if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
-  return text + "\n\n";
+  return text;
 }
 
 /// The last few distinct operations, so that a profiler shows what a kernel does: kiln_rows_gelu_add.
 std::string Writer::entry_name() const {
-  static constexpr const char* forms[] = {"flat", "rows", "general", "transpose", "serial", "dense"};
+  static constexpr const char* forms[] = {"flat",  "rows", "general", "transpose", "serial",
+                                          "dense", "row",  "column",  "scan"};
+  static constexpr const char* reductions[] = {"sum",     "prod",   "max",    "min",       "any",       "all",
+                                               "combine", "argmax", "argmin", "logsumexp", "deviations"};
   std::string name = fmt::format("kiln_{}", forms[static_cast<int>(schedule_.form)]);
-  std::vector<Op> seen;
+  std::vector<std::string_view> seen;
   for (NodeId id = kernel_.body.size(); id-- > 0 && seen.size() < 4;) {
     const Node& node = kernel_.body[id];
-    if (node.kind != NodeKind::operation || std::find(seen.begin(), seen.end(), node.op) != seen.end()) continue;
-    seen.push_back(node.op);
-    name += fmt::format("_{}", kiln::detail::op_info(node.op).name);
+    std::string_view operation;
+    if (node.kind == NodeKind::operation) operation = kiln::detail::op_info(node.op).name;
+    if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan)
+      operation = reductions[static_cast<int>(kernel_.body.reduction(node).kind)];
+    if (operation.empty() || std::find(seen.begin(), seen.end(), operation) != seen.end()) continue;
+    seen.push_back(operation);
+    name += fmt::format("_{}", operation);
   }
   return name;
 }
@@ -189,14 +204,13 @@ bool Writer::rounds(std::size_t a) const {
          kernel_.body[node.operands[0]].type == DType::f32;
 }
 
-void Writer::line_directive(NodeId id) {
-  const Location where = kernel_.body.location(id);
+void Writer::line_directive(const Graph& graph, NodeId id) {
+  const Location where = graph.location(id);
   if (!options_.lineinfo || where.file == nullptr) return;
   text_ += fmt::format("#line {} \"{}\"\n", where.line, where.file);
 }
 
-std::string Writer::value_text(NodeId id, const std::vector<std::string>& names) {
-  const Graph& graph = kernel_.body;
+std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
   std::vector<std::string> operands;
   std::vector<DType> types;
   for (const NodeId operand : graph[id].inputs()) {
@@ -204,6 +218,33 @@ std::string Writer::value_text(NodeId id, const std::vector<std::string>& names)
     types.push_back(graph[operand].type);
   }
   return expression(graph[id], operands, types, prelude_);
+}
+
+bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
+                       const std::function<std::string(std::size_t)>& element) {
+  const Node& node = graph[id];
+  const auto slot = static_cast<std::size_t>(node.payload);
+  switch (node.kind) {
+    case NodeKind::load:
+    case NodeKind::iota:
+      names[id] = element(slot);
+      break;
+    case NodeKind::literal:
+      names[id] = literal(node.type, node.payload);
+      return false;
+    case NodeKind::parameter:
+      names[id] = field(ArgumentKind::parameter, slot);
+      break;
+    default:
+      line_directive(graph, id);
+      line("const {} {} = {};", value_type(node.type), local, value_text(graph, id, names));
+      names[id] = local;
+      return true;
+  }
+  if (node.type == DType::b1) names[id] = fmt::format("({} != 0)", names[id]);
+  if (node.kind == NodeKind::parameter && is_complex(node.type))
+    names[id] = fmt::format("{0}({1}[0], {1}[1])", node.type == DType::c64 ? "make_float2" : "make_double2", names[id]);
+  return false;
 }
 
 void Writer::body(const std::function<std::string(std::size_t)>& element) {
@@ -221,33 +262,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
   }
   int next = 0;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (!needed[id]) continue;
-    const Node& node = graph[id];
-    const auto slot = static_cast<std::size_t>(node.payload);
-    switch (node.kind) {
-      case NodeKind::load:
-        names[id] = element(slot);
-        break;
-      case NodeKind::iota:
-        names[id] = element(slot);
-        break;
-      case NodeKind::literal:
-        names[id] = literal(node.type, node.payload);
-        continue;
-      case NodeKind::parameter:
-        names[id] = field(ArgumentKind::parameter, slot);
-        break;
-      default: {
-        names[id] = fmt::format("v{}", next++);
-        line_directive(id);
-        line("const {} {} = {};", value_type(node.type), names[id], value_text(id, names));
-        continue;
-      }
-    }
-    if (node.type == DType::b1) names[id] = fmt::format("({} != 0)", names[id]);
-    if (node.kind == NodeKind::parameter && is_complex(node.type))
-      names[id] =
-          fmt::format("{0}({1}[0], {1}[1])", node.type == DType::c64 ? "make_float2" : "make_double2", names[id]);
+    if (needed[id] && name_node(graph, id, names, fmt::format("v{}", next), element)) ++next;
   }
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];
@@ -261,6 +276,8 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
 namespace kiln::codegen {
 
 KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
+  if (schedule.form == Template::column_reduction) return cuda::emit_column_reduction(kernel, schedule, options);
+  if (schedule.form == Template::row_reduction) return cuda::emit_row_reduction(kernel, schedule, options);
   return cuda::Writer(kernel, schedule, options).write();
 }
 

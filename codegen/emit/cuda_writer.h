@@ -16,9 +16,15 @@ namespace kiln::codegen::cuda {
 class Writer {
  public:
   Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
+  virtual ~Writer() = default;
   KernelSource write();
 
- private:
+ protected:
+  /// The statements of the kernel; types and functions of this kernel alone go to `definitions_`.
+  virtual void statements();
+  /// What the header says of the schedule.
+  virtual std::string schedule_text() const;
+
   // cuda_writer.cpp: names, the argument struct and the body.
   std::string header() const;
   std::string arguments_struct();
@@ -41,8 +47,12 @@ class Writer {
   /// Prints the statements of the body; `element(a)` is the place of the current element of access `a`, and iotas are
   /// given as i64 expressions.
   void body(const std::function<std::string(std::size_t)>& element);
-  std::string value_text(NodeId id, const std::vector<std::string>& names);
-  void line_directive(NodeId id);
+  std::string value_text(const Graph& graph, NodeId id, const std::vector<std::string>& names);
+  /// Gives node `id` a name: that of its place, or of a local that is declared here and called `local`. False where no
+  /// local was declared.
+  bool name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
+                 const std::function<std::string(std::size_t)>& element);
+  void line_directive(const Graph& graph, NodeId id);
 
   // cuda_rows.cpp: flat and row-wise forms.
   void flat();
@@ -60,6 +70,7 @@ class Writer {
   void decode_outer(const std::string& linear, const std::vector<int>& axes);
   std::string outer_offset(std::size_t a, const std::vector<int>& axes) const;
   void row_pointers(const std::vector<int>& axes);
+  void row_pointer(std::size_t a, const std::vector<int>& axes);
 
   // cuda_dense.cpp: vectors across a short innermost axis.
   void dense();
@@ -114,6 +125,7 @@ class Writer {
   ArgumentLayout layout_;
   Prelude prelude_;
   std::string text_;
+  std::string definitions_;
   int indent_ = 0;
   std::string index_;                  ///< unsigned type of positions
   std::string step_;                   ///< signed type of strides and offsets

@@ -39,8 +39,8 @@ enum class NodeKind : std::uint8_t {
   operation,  ///< the table operation `op`
   reduce,     ///< operand 0 reduced over axes, by reduction `payload` (index into Graph::reductions)
   scan,       ///< running reduction `payload` of operand 0 along one axis; the shape of the operand
-  tuple,      ///< two or three values as one operand of a reduction; has the type of the first
-  element,    ///< component `payload` of the tuple that operand 0, a reduction of tuples, gives
+  tuple,      ///< two or three values as one operand of a reduction or scan; has the type of the first
+  element,    ///< component `payload` of the tuple that operand 0, a reduction or scan of tuples, gives
   extent,     ///< number of elements that reduction `payload` of operand 0 would join, as a scalar (traced graphs)
 };
 
@@ -94,7 +94,7 @@ enum class Reduction : std::uint8_t {
   argmax,              ///< operands: value and i64 position; gives the position (i64)
   argmin,              ///< the same
   logsumexp,           ///< log(sum(exp(x)))
-  squared_deviations,  ///< sum((x - mean(x))^2)
+  squared_deviations,  ///< sum((x - mean(x))^2); operands: value and number of elements, in the type it computes in
 };
 
 class Graph;
@@ -106,8 +106,8 @@ struct ReductionSpec {
   bool keepdims = false;
   std::int64_t subtract = 0;  ///< extent only: the number is max(0, elements - subtract)
   /// Joins two states of k components: `input` 0..k-1 are the left one, k..2k-1 the right one; k outputs of the same
-  /// types. Associative and commutative. Operand 0 of the node is the state of one element (k > 1: a tuple), operand 1
-  /// the identity.
+  /// types. Its leaves are inputs and literals. Associative and commutative. Operand 0 of the node is the state of one
+  /// element (k > 1: a tuple), operand 1 the identity.
   std::shared_ptr<const Graph> combiner;
   friend bool operator==(const ReductionSpec& a, const ReductionSpec& b);
 };

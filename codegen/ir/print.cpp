@@ -114,7 +114,7 @@ std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    result += c;
+    result += c == '\n' ? std::string("\\l") : std::string(1, c);  // a line of its own, to the left
   }
   return result;
 }

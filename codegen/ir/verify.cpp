@@ -5,6 +5,7 @@
 
 #include "codegen/ir/graph.h"
 #include "codegen/ir/op_info.h"
+#include "codegen/ir/reduction.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -29,32 +30,112 @@ std::string operation_problem(const Graph& graph, const Node& node) {
   return {};
 }
 
-/// What is wrong with a tuple, reduction or scan, or empty.
-std::string reduction_problem(const Graph& graph, const Node& node) {
-  const auto kind_of_operand = [&](std::size_t i) { return graph[node.operands[i]].kind; };
-  if (node.kind == NodeKind::tuple) {
-    if (node.arity < 2) return "needs two or three components";
-    return node.type != graph[node.operands[0]].type ? "must have the type of its first component" : "";
+/// Where a graph stands decides which nodes it may hold.
+enum class Place : std::uint8_t { trace, body, trace_combiner, body_combiner };
+
+constexpr bool is_body(Place place) { return place == Place::body || place == Place::body_combiner; }
+constexpr bool is_combiner(Place place) { return place >= Place::trace_combiner; }
+
+std::string problem_of(const Graph& graph, NodeId id, Place place);
+
+std::string combiner_problem(const Graph& combiner, const Graph& graph, std::span<const NodeId> state, Place place) {
+  const std::size_t count = state.size();
+  if (combiner.outputs.size() != count)
+    return fmt::format("its combiner joins {} components, its operand has {}", combiner.outputs.size(), count);
+  for (NodeId id = 0; id < combiner.size(); ++id) {
+    const Node& node = combiner[id];
+    std::string problem = problem_of(combiner, id, place);
+    if (problem.empty() && node.kind == NodeKind::input) {
+      if (node.payload >= 2 * count)
+        problem = fmt::format("is input {} of {}", node.payload, 2 * count);
+      else if (node.type != graph[state[node.payload % count]].type)
+        problem = "has another type than its component";
+    }
+    if (!problem.empty()) return fmt::format("combiner, node %{}: {}", id, problem);
   }
+  for (std::size_t c = 0; c < count; ++c) {
+    if (combiner.outputs[c] >= combiner.size() || combiner[combiner.outputs[c]].type != graph[state[c]].type)
+      return fmt::format("component {} is joined to another type", c);
+  }
+  return {};
+}
+
+/// The type rules of the kinds that have no combiner yet.
+std::string plain_reduction_problem(const Graph& graph, const Node& node, Reduction kind) {
+  const DType type = graph[node.operands[0]].type;
+  const DType second = node.arity > 1 ? graph[node.operands[1]].type : type;
+  switch (kind) {
+    case Reduction::combine:
+      return "has no combiner";
+    case Reduction::argmax:
+    case Reduction::argmin:
+      if (is_complex(type)) return "complex numbers have no order";
+      return node.type != DType::i64 || second != DType::i64 ? "positions are i64" : "";
+    case Reduction::max:
+    case Reduction::min:
+      if (is_complex(type)) return "complex numbers have no order";
+      break;
+    case Reduction::any:
+    case Reduction::all:
+      if (type != DType::b1) return "needs truth values";
+      break;
+    case Reduction::squared_deviations:
+      if (second != compute_type(type)) return fmt::format("counts elements in {}", name_of(second));
+      [[fallthrough]];
+    case Reduction::logsumexp:
+      if (!is_floating(type)) return "needs floating operands";
+      break;
+    default:
+      break;
+  }
+  return node.type != type ? "has another type than its operand" : "";
+}
+
+std::string reduction_problem(const Graph& graph, const Node& node, Place place) {
   const ReductionSpec& spec = graph.reduction(node);
-  const bool positions = !spec.combiner && (spec.kind == Reduction::argmax || spec.kind == Reduction::argmin);
-  const std::size_t arity = positions || spec.combiner ? 2 : 1;
-  if (node.arity != arity) return fmt::format("has {} operands, its reduction takes {}", node.arity, arity);
-  if (node.kind == NodeKind::scan && node.arity != 1 && !spec.combiner) return "a scan has one operand";
-  const DType first = graph[node.operands[0]].type;
-  if (positions) {
-    const DType position = graph[node.operands[1]].type;
-    return node.type != DType::i64 || position != DType::i64 ? "positions are i64" : "";
+  const Reduction kind = spec.kind;
+  if (is_body(place) && (spec.axes != 0 || spec.keepdims)) return "names axes; in bodies the loop's are meant";
+  if (node.kind == NodeKind::scan && !is_body(place) && (spec.axes == 0 || (spec.axes & (spec.axes - 1)) != 0))
+    return "does not run along one axis";
+  if (node.kind == NodeKind::scan && kind > Reduction::combine) return "there are no running reductions of its kind";
+  const bool two =
+      spec.combiner || kind == Reduction::argmax || kind == Reduction::argmin || kind == Reduction::squared_deviations;
+  if (node.arity != (two ? 2u : 1u))
+    return fmt::format("has {} operands, its reduction takes {}", node.arity, two ? 2 : 1);
+  if (!spec.combiner) {
+    if (gives_tuple(graph, node)) return "a tuple needs a combiner";
+    return plain_reduction_problem(graph, node, kind);
   }
-  if (spec.kind == Reduction::combine && !spec.combiner) return "has no combiner";
-  if (node.type != first) return "has another type than its operand";
-  if (spec.combiner) {
-    const bool tuples = kind_of_operand(0) == NodeKind::tuple;
-    const std::size_t components = tuples ? graph[node.operands[0]].arity : 1;
-    if (spec.combiner->outputs.size() != components) return "its combiner joins another number of components";
-    if ((kind_of_operand(1) == NodeKind::tuple) != tuples) return "identity and values differ in components";
+  const std::span<const NodeId> state = components_of(graph, node.operands[0]);
+  const std::span<const NodeId> identity = components_of(graph, node.operands[1]);
+  if (identity.size() != state.size()) return "identity and values differ in components";
+  for (std::size_t c = 0; c < state.size(); ++c) {
+    if (graph[identity[c]].type != graph[state[c]].type) return fmt::format("identity {} has another type", c);
   }
-  return (spec.kind == Reduction::any || spec.kind == Reduction::all) && first != DType::b1 ? "needs truth values" : "";
+  if (node.type != graph[state[0]].type) return "has another type than its operand";
+  return combiner_problem(*spec.combiner, graph, state, is_body(place) ? Place::body_combiner : Place::trace_combiner);
+}
+
+std::string tuple_problem(const Graph& graph, const Node& node) {
+  if (node.arity < 2) return "needs two or three components";
+  return node.type != graph[node.operands[0]].type ? "must have the type of its first component" : "";
+}
+
+std::string element_problem(const Graph& graph, const Node& node) {
+  const Node& joined = graph[node.operands[0]];
+  if (!gives_tuple(graph, joined)) return "its operand is no reduction of tuples";
+  const Node& tuple = graph[joined.operands[0]];
+  if (node.payload >= tuple.arity) return fmt::format("names component {} of {}", node.payload, tuple.arity);
+  return node.type != graph[tuple.operands[node.payload]].type ? "must have the type of its component" : "";
+}
+
+/// Tuples are operands of reductions only, and reductions of tuples operands of `element`.
+std::string use_problem(const Graph& graph, const Node& node) {
+  for (const NodeId operand : node.inputs()) {
+    if (graph[operand].kind == NodeKind::tuple && !joins_elements(node.kind)) return "takes a tuple";
+    if (gives_tuple(graph, graph[operand]) && node.kind != NodeKind::element) return "takes a whole joined tuple";
+  }
+  return {};
 }
 
 unsigned arity_of(NodeKind kind) {
@@ -108,14 +189,47 @@ std::string type_problem(const Graph& graph, const Node& node) {
   }
 }
 
-bool is_allowed(NodeKind kind, bool kernel_body) {
-  const bool traced_only =
-      kind == NodeKind::input || kind == NodeKind::index || kind == NodeKind::view || kind == NodeKind::extent;
-  const bool body_only = kind == NodeKind::load || kind == NodeKind::mulhi;
-  return kernel_body ? !traced_only : !body_only;
+bool is_allowed(NodeKind kind, Place place) {
+  switch (kind) {
+    case NodeKind::input:
+      return place != Place::body;
+    case NodeKind::load:
+      return place == Place::body;
+    case NodeKind::mulhi:
+      return is_body(place);
+    case NodeKind::index:
+    case NodeKind::view:
+    case NodeKind::extent:
+      return place == Place::trace;
+    case NodeKind::iota:
+    case NodeKind::parameter:
+    case NodeKind::random:
+    case NodeKind::reduce:
+    case NodeKind::scan:
+    case NodeKind::tuple:
+    case NodeKind::element:
+      return !is_combiner(place);
+    default:
+      return true;
+  }
 }
 
-std::string problem_of(const Graph& graph, NodeId id, bool kernel_body) {
+std::string kind_problem(const Graph& graph, const Node& node, Place place) {
+  switch (node.kind) {
+    case NodeKind::tuple:
+      return tuple_problem(graph, node);
+    case NodeKind::reduce:
+    case NodeKind::scan:
+      return reduction_problem(graph, node, place);
+    default:
+      break;
+  }
+  if (node.arity != arity_of(node.kind))
+    return fmt::format("has {} operands, its kind takes {}", node.arity, arity_of(node.kind));
+  return node.kind == NodeKind::element ? element_problem(graph, node) : type_problem(graph, node);
+}
+
+std::string problem_of(const Graph& graph, NodeId id, Place place) {
   const Node& node = graph[id];
   if (node.arity > node.operands.size()) return fmt::format("has arity {}", node.arity);
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
@@ -123,26 +237,25 @@ std::string problem_of(const Graph& graph, NodeId id, bool kernel_body) {
       return fmt::format("operand {} (%{}) does not precede it", i, node.operands[i]);
     if (i >= node.arity && node.operands[i] != no_node) return fmt::format("unused operand {} is set", i);
   }
-  if (!is_allowed(node.kind, kernel_body)) {
-    return kernel_body ? "is not allowed in a kernel body" : "is allowed in a kernel body only";
+  if (!is_allowed(node.kind, place)) {
+    return is_combiner(place)     ? "is not allowed in a combiner"
+           : place == Place::body ? "is not allowed in a kernel body"
+                                  : "is allowed in a kernel body only";
   }
+  std::string problem = use_problem(graph, node);
+  if (!problem.empty()) return problem;
   if (node.kind == NodeKind::operation) {
-    if (node.payload > (kernel_body ? library_form : 0)) return "carries a form that only legalize may write";
+    if (node.payload > (is_body(place) ? library_form : 0)) return "carries a form that only legalize may write";
     return operation_problem(graph, node);
   }
-  if (node.op != Op{}) return "carries an operation";
-  if (node.kind == NodeKind::tuple || node.kind == NodeKind::reduce || node.kind == NodeKind::scan)
-    return reduction_problem(graph, node);
-  if (node.arity != arity_of(node.kind))
-    return fmt::format("has {} operands, its kind takes {}", node.arity, arity_of(node.kind));
-  return type_problem(graph, node);
+  return node.op != Op{} ? "carries an operation" : kind_problem(graph, node, place);
 }
 
 }  // namespace
 
 void verify(const Graph& graph, bool kernel_body) {
   for (NodeId id = 0; id < graph.size(); ++id) {
-    const std::string problem = problem_of(graph, id, kernel_body);
+    const std::string problem = problem_of(graph, id, kernel_body ? Place::body : Place::trace);
     if (problem.empty()) continue;
     const Node& node = graph[id];
     const char* name = node.kind == NodeKind::operation ? detail::op_info(node.op).name : "kind";
@@ -150,9 +263,13 @@ void verify(const Graph& graph, bool kernel_body) {
                         name, static_cast<int>(node.kind), problem);
   }
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    if (graph.outputs[i] >= graph.size()) {
+    const NodeId output = graph.outputs[i];
+    if (output >= graph.size()) {
       fail<InternalError>("graph output {} is %{}, but there are {} nodes; please report this defect in kiln", i,
-                          graph.outputs[i], graph.size());
+                          output, graph.size());
+    }
+    if (graph[output].kind == NodeKind::tuple || gives_tuple(graph, graph[output])) {
+      fail<InternalError>("graph output {}, %{}, is a tuple; please report this defect in kiln", i, output);
     }
   }
 }

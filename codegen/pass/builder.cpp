@@ -20,6 +20,15 @@ NodeId Builder::append_node(Op op, std::uint64_t payload, std::span<const NodeId
 
 NodeId Builder::is_true(NodeId x) { return type(x) == DType::b1 ? x : ne(x, like(x, 0.0)); }
 
+NodeId add_joining(Graph& result, const Node& node, const ReductionSpec& spec, Location where) {
+  const bool two = node.arity == 2;
+  const auto [first, second, third] = node.operands;
+  if (node.kind == NodeKind::scan) {
+    return two ? result.scan(spec, node.type, {first, second}, where) : result.scan(spec, node.type, {first}, where);
+  }
+  return two ? result.reduce(spec, node.type, {first, second}, where) : result.reduce(spec, node.type, {first}, where);
+}
+
 std::int64_t literal_as_integer(const Node& literal) {
   if (!is_signed_integer(literal.type)) return static_cast<std::int64_t>(literal.payload);
   const int unused = static_cast<int>(64 - 8 * size_of(literal.type));

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "codegen/ir/graph.h"
 
@@ -93,8 +95,12 @@ constexpr DType unsigned_of(DType type) {
   return is_signed_integer(type) ? static_cast<DType>(static_cast<int>(type) + 4) : type;
 }
 
-/// Rebuilds the nodes that the outputs need, operands first. `visit(builder, node)` gets each old node with its
-/// operands already renamed to the new graph and returns the new id.
+/// `node`, a reduction or scan whose operands are ids of `result` already, with specification `spec`.
+NodeId add_joining(Graph& result, const Node& node, const ReductionSpec& spec, Location where);
+
+/// Rebuilds the nodes that the outputs need, operands first. `visit(builder, node)` gets a copy of each old node with
+/// its operands already renamed to the new graph and returns the new id, or no_node to keep the copy, which it may have
+/// changed. Combiners of kept nodes are rewritten alike.
 template <class Visit>
 Graph rewrite(const Graph& graph, Visit&& visit) {
   Graph result;
@@ -105,7 +111,15 @@ Graph rewrite(const Graph& graph, Visit&& visit) {
     for (std::size_t i = 0; i < node.arity; ++i) node.operands[i] = renamed[node.operands[i]];
     builder.at(graph.location(id));
     renamed[id] = visit(builder, node);
-    if (renamed[id] == no_node) renamed[id] = result.adopt(graph, node, graph.location(id));
+    if (renamed[id] != no_node) continue;
+    const bool joins = node.kind == NodeKind::reduce || node.kind == NodeKind::scan;
+    if (joins && graph.reduction(node).combiner) {
+      ReductionSpec spec = graph.reduction(node);
+      spec.combiner = std::make_shared<const Graph>(rewrite(*spec.combiner, visit));
+      renamed[id] = add_joining(result, node, spec, graph.location(id));
+    } else {
+      renamed[id] = result.adopt(graph, node, graph.location(id));
+    }
   }
   for (const NodeId output : graph.outputs) result.outputs.push_back(renamed[output]);
   return result;

@@ -19,6 +19,8 @@ Graph fold_constants(const Graph& graph, const PassOptions&) {
   });
 }
 
-Graph eliminate_dead(const Graph& graph, const PassOptions&) { return canonical(graph); }
+Graph eliminate_dead(const Graph& graph, const PassOptions&) {
+  return rewrite(graph, [](Builder&, const Node&) { return no_node; });  // canonical(), of combiners too
+}
 
 }  // namespace kiln::codegen

@@ -166,8 +166,28 @@ MaybeRange of_operation(const Node& node, const std::vector<MaybeRange>& ranges)
   return of_binary(node.op, *x, *operand(1));
 }
 
-MaybeRange of_node(const Node& node, const std::vector<MaybeRange>& ranges, const PassOptions& options) {
+/// Extrema are values of their operand, and positions those of the elements (there are elements: plans refuse extrema
+/// of nothing). Of other reductions nothing is known.
+MaybeRange of_joined(const Graph& graph, const Node& node, const std::vector<MaybeRange>& ranges) {
+  const bool is_component = node.kind == NodeKind::element;
+  const Node& joined = is_component ? graph[node.operands[0]] : node;
+  const Reduction kind = graph.reduction(joined).kind;
+  if (kind == Reduction::argmax || kind == Reduction::argmin) {
+    if (!is_component) return ranges[joined.operands[joined.arity - 1]];
+    const Node& state = graph[joined.operands[0]];
+    return ranges[state.operands[node.payload]];
+  }
+  const bool is_extremum = kind == Reduction::max || kind == Reduction::min;
+  return is_extremum && !is_component ? ranges[joined.operands[0]] : std::nullopt;
+}
+
+MaybeRange of_node(const Graph& graph, const Node& node, const std::vector<MaybeRange>& ranges,
+                   const PassOptions& options) {
   switch (node.kind) {
+    case NodeKind::reduce:
+    case NodeKind::scan:
+    case NodeKind::element:
+      return of_joined(graph, node, ranges);
     case NodeKind::literal: {
       const Integer value = literal_as_integer(node);
       return node.type == DType::u64 && value < 0 ? std::nullopt : MaybeRange({value, value});
@@ -203,7 +223,7 @@ std::vector<MaybeRange> integer_ranges(const Graph& graph, const PassOptions& op
       ranges[id] = whole;
       continue;
     }
-    const MaybeRange range = of_node(node, ranges, options);
+    const MaybeRange range = of_node(graph, node, ranges, options);
     const IntegerRange limits = whole.value_or(IntegerRange{0, highest});
     ranges[id] = range && range->within(limits) ? range : whole;
   }

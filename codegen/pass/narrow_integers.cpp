@@ -2,9 +2,11 @@
 //
 // GPUs have no 64-bit integer units, and vector units of CPUs neither multiply nor divide in 64 bits. A value is
 // computed in 32 bits when that saves something: for a multiplication, a division, or a user that takes 32 bits.
+#include <memory>
 #include <vector>
 
 #include "codegen/ir/op_info.h"
+#include "codegen/ir/reduction.h"
 #include "codegen/pass/builder.h"
 #include "codegen/pass/integer_range.h"
 #include "codegen/pass/passes.h"
@@ -107,7 +109,8 @@ class Narrowing {
       const MaybeType type = division_type(node, id);
       return type == DType::u32 ? type : std::nullopt;
     }
-    if (!is_wide(node.type)) return std::nullopt;
+    const bool is_tuple = node.kind == NodeKind::tuple || gives_tuple(graph_, node);
+    if (!is_wide(node.type) || is_tuple) return std::nullopt;
     return node.kind == NodeKind::operation ? operation_type(node, id) : common_type({ranges_[id]});
   }
 
@@ -127,6 +130,10 @@ class Narrowing {
   void choose(NodeId id) {
     const Node& node = graph_[id];
     if (is_decided(node)) return;
+    if (joins_elements(node.kind) && types_[id]) {  // an extremum, whose range is that of its operand
+      wanted_[node.operands[0]] = 1;
+      return;
+    }
     if (node.kind != NodeKind::operation) {
       if (!wanted_[id] && is_wide(node.type)) types_[id].reset();
       const bool takes_32_bits = node.kind == NodeKind::cast && (!is_wide(node.type) || types_[id]);
@@ -168,7 +175,11 @@ class Narrowing {
 
   NodeId copied(Node node, NodeId id) {
     for (std::size_t i = 0; i < node.arity; ++i) node.operands[i] = wide(node.operands[i]);
-    return result_.adopt(graph_, node, graph_.location(id));
+    if (!joins_elements(node.kind) || !graph_.reduction(node).combiner)
+      return result_.adopt(graph_, node, graph_.location(id));
+    ReductionSpec spec = graph_.reduction(node);
+    spec.combiner = std::make_shared<const Graph>(narrow_integers(*spec.combiner, {}));
+    return add_joining(result_, node, spec, graph_.location(id));
   }
 
   NodeId narrowed(Node node, DType type) {
@@ -177,7 +188,7 @@ class Narrowing {
       const DType from = graph_[node.operands[0]].type;
       if (from == DType::b1 || is_integer(from)) return in_32_bits(node.operands[0], type);
     }
-    if (node.kind != NodeKind::operation) {
+    if (node.kind != NodeKind::operation && !joins_elements(node.kind)) {
       for (std::size_t i = 0; i < node.arity; ++i) node.operands[i] = wide(node.operands[i]);
       return builder_.cast(result_.add(node), type);
     }

@@ -53,7 +53,7 @@
 //                identity, each one value or a `tuple` of two or three; components are b1, integers, f32 or f64. The
 //                combiner is a legalised body itself, with `input` leaves; values of the identity do not depend on
 //                reduced coordinates. The result is one value, or used through `element c` only.
-//     scan       the same operations, along the one reduced axis; operand 0 is not a tuple; no reduce in that kernel.
+//     scan       the same, along the one reduced axis (a complex cumprod scans tuples); no reduce in that kernel.
 //     Values do not depend on the order in which states are joined beyond rounding. Operands of a reduction are
 //     evaluated once per element even where they do not depend on reduced coordinates.
 //
@@ -85,9 +85,11 @@ struct PassOptions {
   bool cuda = true;              ///< composites that one backend has as a primitive stay whole there
   std::vector<IotaRange> iotas;  ///< by access; those beyond the end may have any value
   bool holds_rows = false;       ///< rows stay in registers between the passes over them (schedule.h)
+  bool empty_rows = false;       ///< some reduced axis has extent 0: every reduction becomes its value over nothing
 };
 
-/// Evaluates operations whose operands are all literals, by the rules of api.md section 8 (bits in, bits out).
+/// Evaluates operations whose operands are all literals, by the rules of api.md section 8 (bits in, bits out). A
+/// reduction of a literal stays: the number of elements is not known here.
 Graph fold_constants(const Graph& graph, const PassOptions& options);
 
 /// Value-preserving rewrites only: x*1, x/1, integer x+0, --x, cast to the same type, where of equal arms, ... No float
@@ -98,12 +100,19 @@ Graph simplify(const Graph& graph, const PassOptions& options);
 Graph eliminate_dead(const Graph& graph, const PassOptions& options);
 
 /// Splits complex values into pairs of real nodes; complex loads become real_part/imag_part of the load and complex
-/// outputs `complex` of two values, so that emitters see no complex arithmetic.
+/// outputs `complex` of two values, so that emitters see no complex arithmetic. Reductions join real components: throws
+/// TypeError where a combiner of the user's would have more than three.
 Graph split_complex(const Graph& graph, const PassOptions& options);
 
 /// Computes f16/bf16 expressions in f32. Only casts to f16/bf16 round: the user's, and one added where a value of such
 /// a type is an output. (Casts that type promotion inserts into f16/bf16 come from 8-bit integers and are exact.)
+/// Components of states are f32 throughout, and unrounded casts disappear.
 Graph widen_storage_types(const Graph& graph, const PassOptions& options);
+
+/// Leaves plain reductions and combiners only. argmax and argmin join (value, position); logsumexp and
+/// squared_deviations become two reductions if `holds_rows`, else join states in one pass. sum and prod of i8, i16, u8,
+/// u16 compute in 32 bits; those of b1, and max and min, are any and all.
+Graph lower_reductions(const Graph& graph, const PassOptions& options);
 
 /// Rewrites composites and operations with corner cases (integer division, shifts, pow, floor_divide, conversions,
 /// activations, random) into primitives whose meaning is total and equal in CUDA C++ and LLVM IR.
@@ -117,8 +126,8 @@ Graph narrow_integers(const Graph& graph, const PassOptions& options);
 /// Throws InternalError naming the first node outside the grammar at the top of this file.
 void verify_legal(const Graph& graph);
 
-/// The pipeline for an elementwise kernel body, in order, with dump / time / verify around each pass. The result obeys
-/// the grammar above, holds no dead node and is canonical (node ids are the canonical order).
+/// The pipeline for a kernel body and the combiners in it, in order, with dump / time / verify around each pass. The
+/// result obeys the grammar above, holds no dead node and is canonical (node ids are the canonical order).
 Graph run_pipeline(const Graph& graph, const PassOptions& options);
 
 }  // namespace kiln::codegen

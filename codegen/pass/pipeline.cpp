@@ -19,6 +19,7 @@ constexpr Pass pipeline[] = {
     {"simplify", simplify},
     {"split_complex", split_complex},
     {"widen_storage_types", widen_storage_types},
+    {"lower_reductions", lower_reductions},
     {"legalize", legalize},
     {"fold_constants", fold_constants},
     {"simplify", simplify},

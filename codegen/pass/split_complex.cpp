@@ -1,7 +1,13 @@
 // codegen/pass/split_complex.cpp -- complex values become pairs of real nodes; only loads, parameters and outputs stay
 // whole.
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "codegen/ir/reduction.h"
 #include "codegen/pass/lowering.h"
 #include "codegen/pass/passes.h"
 #include "support/check.h"
@@ -21,10 +27,7 @@ class Splitter {
   explicit Splitter(const Graph& graph) : graph_(graph), builder_(result_), values_(graph.size()) {}
 
   Graph run() {
-    for (const NodeId id : canonical_order(graph_)) {
-      builder_.at(graph_.location(id));
-      values_[id] = split(graph_[id], graph_.location(id));
-    }
+    split_all();
     for (const NodeId output : graph_.outputs) {
       const Value& value = values_[output];
       const bool joins = value.whole == no_node;
@@ -34,7 +37,31 @@ class Splitter {
     return std::move(result_);
   }
 
+  /// The same for a combiner: inputs and outputs become those of states whose complex components are two real ones.
+  Graph run_combiner(const std::vector<DType>& components) {
+    components_ = components;
+    split_all();
+    for (const NodeId output : graph_.outputs) append_parts(output, result_.outputs);
+    return std::move(result_);
+  }
+
  private:
+  void split_all() {
+    for (const NodeId id : canonical_order(graph_)) {
+      builder_.at(graph_.location(id));
+      values_[id] = split(graph_[id], graph_.location(id));
+    }
+  }
+
+  void append_parts(NodeId old, std::vector<NodeId>& parts) const {
+    const Value& value = values_[old];
+    if (value.is_complex()) {
+      parts.insert(parts.end(), {value.parts.real, value.parts.imag});
+    } else {
+      parts.push_back(value.whole);
+    }
+  }
+
   Value split(const Node& node, Location where) {
     const Value* first = node.arity > 0 ? &values_[node.operands[0]] : nullptr;
     switch (node.kind) {
@@ -48,6 +75,15 @@ class Splitter {
         return {first->parts.imag, {}};
       case NodeKind::operation:
         return operation(node, where);
+      case NodeKind::input:
+        return input(node);
+      case NodeKind::tuple:
+        return {};  // rebuilt for each reduction of it
+      case NodeKind::element:
+        return component(node.operands[0], node.payload);
+      case NodeKind::reduce:
+      case NodeKind::scan:
+        return graph_.reduction(node).combiner ? combined(node, where) : reduced(node, where);
       default:
         return kept(node, where);
     }
@@ -76,6 +112,97 @@ class Splitter {
     if (to == DType::b1) return {is_true(from.parts), {}};
     return {b.cast(from.parts.real, to), {}};  // drops the imaginary part, as NumPy's astype
   }
+
+  /// An input of a combiner.
+  Value input(const Node& node) {
+    std::size_t before = 0;  // real inputs that precede it
+    for (std::size_t i = 0; i < node.payload; ++i) before += real_components(components_[i % components_.size()]);
+    if (!is_complex(node.type)) return {result_.input(before, node.type), {}};
+    const DType part = real_of(node.type);
+    return {no_node, {result_.input(before, part), result_.input(before + 1, part)}};
+  }
+
+  /// A reduction or scan of a plain kind: the sum of the parts, or the product by a combiner.
+  Value reduced(const Node& node, Location where) {
+    if (!is_complex(node.type)) return kept(node, where);
+    const ReductionSpec& spec = graph_.reduction(node);
+    const ComplexParts x = values_[node.operands[0]].parts;
+    const DType part = real_of(node.type);
+    if (spec.kind == Reduction::sum)
+      return {no_node, {joined(node, spec, part, {x.real}), joined(node, spec, part, {x.imag})}};
+    KILN_INTERNAL_CHECK(spec.kind == Reduction::prod, "reduction {} of complex numbers", static_cast<int>(spec.kind));
+    ReductionSpec product = spec;
+    product.combiner = complex_product(part);
+    const NodeId one = builder_.constant(part, 1.0), zero = builder_.constant(part, 0.0);
+    const NodeId product_of = joined(node, product, part,
+                                     {builder_.primitive(NodeKind::tuple, part, {x.real, x.imag}),
+                                      builder_.primitive(NodeKind::tuple, part, {one, zero})});
+    return {no_node, {element(product_of, part, 0), element(product_of, part, 1)}};
+  }
+
+  static std::shared_ptr<const Graph> complex_product(DType part) {
+    Graph graph;
+    Builder b(graph);
+    const ComplexParts left = {graph.input(0, part), graph.input(1, part)};
+    const ComplexParts right = {graph.input(2, part), graph.input(3, part)};
+    const ComplexParts product = complex_multiply(b, left, right);
+    graph.outputs = {product.real, product.imag};
+    return std::make_shared<const Graph>(std::move(graph));
+  }
+
+  /// A reduction or scan with a combiner: the same over real components.
+  Value combined(const Node& node, Location where) {
+    ReductionSpec spec = graph_.reduction(node);
+    std::vector<DType> types;
+    for (const NodeId component : components_of(graph_, node.operands[0])) types.push_back(graph_[component].type);
+    spec.combiner = std::make_shared<const Graph>(Splitter(*spec.combiner).run_combiner(types));
+    builder_.at(where);
+    const NodeId value = state(node.operands[0], where), identity = state(node.operands[1], where);
+    const NodeId result = joined(node, spec, builder_.type(value), {value, identity});
+    if (types.size() > 1 || !is_complex(types[0])) return {result, {}};
+    return {no_node, {element(result, real_of(types[0]), 0), element(result, real_of(types[0]), 1)}};
+  }
+
+  /// A state of real components.
+  NodeId state(NodeId old, Location where) {
+    std::vector<NodeId> parts;
+    for (const NodeId component : components_of(graph_, old)) append_parts(component, parts);
+    switch (parts.size()) {
+      case 1:
+        return parts[0];
+      case 2:
+        return builder_.primitive(NodeKind::tuple, builder_.type(parts[0]), {parts[0], parts[1]});
+      case 3:
+        return builder_.primitive(NodeKind::tuple, builder_.type(parts[0]), {parts[0], parts[1], parts[2]});
+      default:
+        break;
+    }
+    fail<TypeError>(
+        "kl::reduce{} joins {} numbers per element, a complex one counting as two, but a state has at most three: "
+        "reduce kl::real and kl::imag in calls of their own, or fewer values at once",
+        where.file ? fmt::format(" at {}:{}", where.file, where.line) : "", parts.size());
+  }
+
+  /// Component `number` of an old reduction of tuples.
+  Value component(NodeId old, std::uint64_t number) {
+    const std::span<const NodeId> components = components_of(graph_, graph_[old].operands[0]);
+    std::size_t before = 0;
+    for (std::size_t c = 0; c < number; ++c) before += real_components(graph_[components[c]].type);
+    const DType type = graph_[components[number]].type, part = real_of(type);
+    const NodeId joined_tuple = values_[old].whole;
+    if (!is_complex(type)) return {element(joined_tuple, type, before), {}};
+    return {no_node, {element(joined_tuple, part, before), element(joined_tuple, part, before + 1)}};
+  }
+
+  NodeId joined(const Node& old, const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands) {
+    return old.kind == NodeKind::scan ? result_.scan(spec, type, operands) : result_.reduce(spec, type, operands);
+  }
+
+  NodeId element(NodeId joined_tuple, DType type, std::uint64_t number) {
+    return builder_.primitive(NodeKind::element, type, {joined_tuple}, number);
+  }
+
+  static std::size_t real_components(DType type) { return is_complex(type) ? 2 : 1; }
 
   NodeId is_true(ComplexParts z) { return builder_.either(builder_.is_true(z.real), builder_.is_true(z.imag)); }
 
@@ -142,6 +269,7 @@ class Splitter {
   Graph result_;
   Builder builder_;
   std::vector<Value> values_;
+  std::vector<DType> components_;  ///< of the states that a combiner joins
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // codegen/pass/verify_legal.cpp -- the grammar of legalised bodies at the top of passes.h, as a check.
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -90,8 +91,42 @@ bool is_float_bits_pair(DType a, DType b) {
   return is_integer(a) && ((b == DType::f32 && size_of(a) == 4) || (b == DType::f64 && size_of(a) == 8));
 }
 
+bool is_joined_plainly(Reduction kind, DType type) {
+  switch (kind) {
+    case Reduction::sum:
+    case Reduction::prod:
+      return is_value_type(type) && size_of(type) >= 4;
+    case Reduction::max:
+    case Reduction::min:
+      return is_value_type(type) && type != DType::b1;
+    case Reduction::any:
+    case Reduction::all:
+      return type == DType::b1;
+    default:
+      return false;
+  }
+}
+
+std::string first_problem(const Graph& graph);
+
+std::string joining_problem(const Graph& graph, const Node& node) {
+  const ReductionSpec& spec = graph.reduction(node);
+  if (spec.combiner) {
+    const std::string problem = first_problem(*spec.combiner);
+    return problem.empty() ? "" : "in its combiner, " + problem;
+  }
+  return is_joined_plainly(spec.kind, node.type) ? "" : "must have been lowered";
+}
+
 std::string node_problem(const Graph& graph, const Node& node) {
   switch (node.kind) {
+    case NodeKind::reduce:
+    case NodeKind::scan:
+      return joining_problem(graph, node);
+    case NodeKind::input:  // of a combiner
+    case NodeKind::tuple:
+    case NodeKind::element:
+      return is_value_type(node.type) ? "" : "has a storage or complex type";
     case NodeKind::load:
     case NodeKind::iota:
     case NodeKind::complex:
@@ -127,19 +162,30 @@ std::string use_problem(const Graph& graph, const Node& user) {
   return "";
 }
 
-}  // namespace
-
-void verify_legal(const Graph& graph) {
-  verify(graph, true);
+std::string first_problem(const Graph& graph) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     std::string problem = node_problem(graph, node);
     if (problem.empty()) problem = use_problem(graph, node);
     if (problem.empty()) continue;
     const char* name = node.kind == NodeKind::operation ? detail::op_info(node.op).name : "node";
-    fail<InternalError>("legalised body, %{} ({} {}): {}; please report this defect in kiln", id, name_of(node.type),
-                        name, problem);
+    return fmt::format("%{} ({} {}): {}", id, name_of(node.type), name, problem);
   }
+  return {};
+}
+
+bool has(const Graph& graph, NodeKind kind) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) { return node.kind == kind; });
+}
+
+}  // namespace
+
+void verify_legal(const Graph& graph) {
+  verify(graph, true);
+  std::string problem = first_problem(graph);
+  if (problem.empty() && has(graph, NodeKind::scan) && has(graph, NodeKind::reduce))
+    problem = "scans and reductions are in one kernel";
+  if (!problem.empty()) fail<InternalError>("legalised body, {}; please report this defect in kiln", problem);
 }
 
 }  // namespace kiln::codegen

@@ -210,8 +210,11 @@ std::uint32_t grid_x(std::int64_t blocks) {
 }  // namespace
 
 std::string Schedule::key() const {
-  return fmt::format("{}/b{}/v{}/i{}/t{}/m{}/{}", static_cast<int>(form), block, vector, items, tile, min_blocks,
-                     whole_vectors ? "whole" : "any");
+  std::string text = fmt::format("{}/b{}/v{}/i{}/t{}/m{}/{}", static_cast<int>(form), block, vector, items, tile,
+                                 min_blocks, whole_vectors ? "whole" : "any");
+  if (form < Template::row_reduction) return text;
+  return text + fmt::format("/l{}/r{}/{}{}{}c{}", lanes, rows, resident ? "h" : "", whole_rows ? "w" : "",
+                            split ? "s" : "", cluster);
 }
 
 Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {

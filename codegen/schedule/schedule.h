@@ -36,7 +36,16 @@ struct Schedule {
   int tile = 0;        ///< transpose: tile edge in elements
   int min_blocks = 0;  ///< second argument of __launch_bounds__, 0 = none
   bool whole_vectors =
-      false;                ///< the innermost extent is known to be a multiple of `vector` (part of the kernel's class)
+      false;  ///< the innermost extent is known to be a multiple of `vector` (part of the kernel's class)
+  // Kernels with reduced axes.
+  int lanes = 1;            ///< threads that share a row
+  int rows = 1;             ///< rows that a thread works on at a time
+  bool resident = false;    ///< rows are held in registers between the passes over them
+  bool whole_rows = false;  ///< rows: every thread has whole vectors only. Else positions are compared with the end
+  bool split = false;       ///< several blocks share a row (or column): partial results, joined by the last one
+  int cluster = 1;          ///< blocks that hold one row together
+  int columns = 1;          ///< column_reduction, scan: threads side by side along the kept axes; not in the text
+  int parts = 1;            ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
   std::string reason;       ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };
@@ -48,6 +57,7 @@ struct DeviceTraits {
   int threads_per_multiprocessor = 2048;
   std::size_t l2_bytes = 0;
   int cpu_vector_bits = 256;
+  int compute_capability = 90;  ///< 10 * major + minor; clusters need 90
 };
 
 /// Facts of one call that choose among variants; only classes derived from them enter the key.
@@ -76,6 +86,9 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device);
 /// choose_schedule and launch_shape of kernels with reduced axes (reduction.cpp).
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
+/// Units, workspace and finish of a CPU kernel with reduced axes. They depend on the extents and never on the number of
+/// threads, so that results do not (cpu_reduction.cpp).
+LaunchShape cpu_reduction_shape(const Kernel& kernel, const Extents& extents);
 
 /// Grid, block and shared memory of one call. `block_override` > 0 replaces the schedule's block size where it may
 /// vary.

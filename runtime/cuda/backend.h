@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct LoadedKernel {
   std::uint32_t argument_bytes = 0;
   std::uint32_t shared_bytes = 0;                   ///< static
   mutable std::uint32_t allowed_shared = 48 << 10;  ///< dynamic, raised on demand under the backend's mutex
+  mutable bool allows_large_clusters = false;       ///< of more than 8 blocks; set on demand under the same mutex
   int max_threads = 0;
   std::string name;
 };
@@ -38,6 +40,7 @@ class CudaBackend final : public Backend {
   const LoadedKernel* load(const Binary& binary, const KernelSource& source) override;
   void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
               NativeStream stream) override;
+  Counters zeroed_counters(std::uint32_t count, NativeStream stream) override;
   NativeStream create_stream() override;
   void destroy_stream(NativeStream stream) noexcept override;
   void synchronize(NativeStream stream) override;
@@ -68,6 +71,10 @@ class CudaBackend final : public Backend {
   [[noreturn]] void fail_load(CUresult result, const Binary& binary, const KernelSource& source);
   [[noreturn]] void fail_launch(CUresult result, const LoadedKernel& kernel, const LaunchShape& shape);
   void allow_shared(const LoadedKernel& kernel, std::uint32_t bytes);
+  void allow_large_clusters(const LoadedKernel& kernel);
+  CUresult launch_extended(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, CUstream stream);
+  void* zeros(std::uint32_t count, NativeStream stream);
+  void drop_counters(NativeStream stream);
   /// Throws OutOfMemory or DeviceError for a failed call.
   void check(CUresult result, const char* what) const;
 
@@ -83,6 +90,12 @@ class CudaBackend final : public Backend {
   std::once_flag pool_once_;
   std::mutex kernels_mutex_;
   std::map<std::string, std::unique_ptr<LoadedKernel>> kernels_;  // by digest of the image
+  struct StreamCounters {
+    void* memory = nullptr;
+    std::uint32_t count = 0;
+  };
+  std::mutex counters_mutex_;
+  std::unordered_map<unsigned long long, StreamCounters> counters_;  // by the driver's number of the stream
 };
 
 /// Makes a context of the device current for the calls made while it lives. The caller's context is kept if it belongs
@@ -127,6 +140,10 @@ CUresult in_context(CudaBackend& backend, Call call) {
   const ContextScope scope(backend);
   return call();
 }
+
+/// What the driver knows of an address: 0 for ordinary host memory, else a CUmemorytype. Unknown addresses are no error
+/// here, where cuPointerGetAttribute would report one to every tool that watches.
+CUresult memory_type(const void* memory, unsigned& type);
 
 /// True for results that are no failure while a process ends: the driver or the context has gone first.
 inline bool is_teardown(CUresult result) {

@@ -41,17 +41,20 @@ namespace kiln::runtime::cuda {
   X(copy_to_device, "cuMemcpyHtoDAsync_v2", cuMemcpyHtoDAsync)                                     \
   X(copy_to_host, "cuMemcpyDtoHAsync_v2", cuMemcpyDtoHAsync)                                       \
   X(copy_any, "cuMemcpyAsync", cuMemcpyAsync)                                                      \
-  X(pointer_attribute, "cuPointerGetAttribute", cuPointerGetAttribute)                             \
+  X(set_bytes, "cuMemsetD8Async", cuMemsetD8Async)                                                 \
+  X(pointer_attributes, "cuPointerGetAttributes", cuPointerGetAttributes)                          \
   X(library_load, "cuLibraryLoadData", cuLibraryLoadData)                                          \
   X(library_unload, "cuLibraryUnload", cuLibraryUnload)                                            \
   X(library_kernel, "cuLibraryGetKernel", cuLibraryGetKernel)                                      \
   X(kernel_function, "cuKernelGetFunction", cuKernelGetFunction)                                   \
   X(kernel_set_attribute, "cuKernelSetAttribute", cuKernelSetAttribute)                            \
   X(launch_kernel, "cuLaunchKernel", cuLaunchKernel)                                               \
+  X(launch_kernel_extended, "cuLaunchKernelEx", cuLaunchKernelEx)                                  \
   X(stream_create, "cuStreamCreate", cuStreamCreate)                                               \
   X(stream_destroy, "cuStreamDestroy_v2", cuStreamDestroy)                                         \
   X(stream_synchronize, "cuStreamSynchronize", cuStreamSynchronize)                                \
   X(stream_wait_event, "cuStreamWaitEvent", cuStreamWaitEvent)                                     \
+  X(stream_id, "cuStreamGetId", cuStreamGetId)                                                     \
   X(stream_is_capturing, "cuStreamIsCapturing", cuStreamIsCapturing)                               \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", cuThreadExchangeStreamCaptureMode) \
   X(event_create, "cuEventCreate", cuEventCreate)                                                  \

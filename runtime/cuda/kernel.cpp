@@ -1,4 +1,5 @@
 // runtime/cuda/kernel.cpp -- loading kernels and launching them.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -89,6 +90,7 @@ std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const 
   kernel->function = reinterpret_cast<CUfunction>(handle);
   kernel->argument_bytes = source.argument_bytes;
   kernel->shared_bytes = static_cast<std::uint32_t>(loaded->shared_bytes);
+  kernel->allowed_shared -= std::min(kernel->allowed_shared, kernel->shared_bytes);  // both count without opting in
   kernel->max_threads = source.max_threads;
   kernel->name = source.entry;
   return kernel;
@@ -125,6 +127,45 @@ void CudaBackend::allow_shared(const LoadedKernel& kernel, std::uint32_t bytes) 
   std::atomic_ref<std::uint32_t>(kernel.allowed_shared).store(bytes, std::memory_order_relaxed);
 }
 
+/// More than 8 blocks in a cluster are not portable between devices and must be asked for.
+void CudaBackend::allow_large_clusters(const LoadedKernel& kernel) {
+  const std::lock_guard lock(kernels_mutex_);
+  if (kernel.allows_large_clusters) return;
+  const CUresult result = in_context(*this, [&] {
+    return driver().kernel_set_attribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                                         reinterpret_cast<CUkernel>(kernel.function), device_);
+  });
+  check(result, "asking for clusters of more than 8 blocks");
+  std::atomic_ref<bool>(kernel.allows_large_clusters).store(true, std::memory_order_relaxed);
+}
+
+CUresult CudaBackend::launch_extended(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters,
+                                      CUstream stream) {
+  constexpr std::uint32_t portable_cluster = 8;
+  if (shape.cluster > portable_cluster &&
+      !std::atomic_ref<bool>(kernel.allows_large_clusters).load(std::memory_order_relaxed))
+    allow_large_clusters(kernel);
+  CUlaunchAttribute attributes[2] = {};
+  unsigned count = 0;
+  if (shape.cluster > 1) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attributes[count++].value.clusterDim = {shape.cluster, 1, 1};
+  }
+  if (shape.cooperative) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attributes[count++].value.cooperative = 1;
+  }
+  CUlaunchConfig config = {};
+  config.gridDimX = shape.grid[0], config.gridDimY = shape.grid[1], config.gridDimZ = shape.grid[2];
+  config.blockDimX = shape.block[0], config.blockDimY = shape.block[1], config.blockDimZ = shape.block[2];
+  config.sharedMemBytes = shape.shared_bytes;
+  config.hStream = stream;
+  config.attrs = attributes;
+  config.numAttrs = count;
+  return in_context(*this,
+                    [&] { return driver().launch_kernel_extended(&config, kernel.function, parameters, nullptr); });
+}
+
 void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
                          NativeStream stream) {
   KILN_INTERNAL_CHECK(bytes == kernel.argument_bytes, "kernel {} takes {} bytes of arguments and got {}", kernel.name,
@@ -133,6 +174,11 @@ void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, c
       [[unlikely]]
     allow_shared(kernel, shape.shared_bytes);
   void* parameters[] = {const_cast<void*>(arguments)};
+  if (shape.cluster > 1 || shape.cooperative) [[unlikely]] {
+    const CUresult result = launch_extended(kernel, shape, parameters, static_cast<CUstream>(stream));
+    if (result != CUDA_SUCCESS) fail_launch(result, kernel, shape);
+    return;
+  }
   const Driver& api = driver();
   const CUresult result = in_context(*this, [&] {
     return api.launch_kernel(kernel.function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
@@ -144,9 +190,11 @@ void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, c
 }
 
 void CudaBackend::fail_launch(CUresult result, const LoadedKernel& kernel, const LaunchShape& shape) {
-  const std::string what = fmt::format(
-      "launching kernel {} with grid {}x{}x{}, block {}x{}x{}, {} bytes of shared memory", kernel.name, shape.grid[0],
-      shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2], shape.shared_bytes);
+  const std::string what =
+      fmt::format("launching kernel {} with grid {}x{}x{}, block {}x{}x{}, {} bytes of shared memory{}{}", kernel.name,
+                  shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2],
+                  shape.shared_bytes, shape.cluster > 1 ? fmt::format(", clusters of {} blocks", shape.cluster) : "",
+                  shape.cooperative ? ", all blocks at once" : "");
   const std::uint64_t threads = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
   const bool refused = result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   if (refused && kernel.max_threads > 0 && threads > static_cast<std::uint64_t>(kernel.max_threads)) {

@@ -25,6 +25,13 @@ std::string size_text(std::uint64_t bytes) {
 
 }  // namespace
 
+CUresult memory_type(const void* memory, unsigned& type) {
+  type = 0;
+  CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+  void* values[] = {&type};
+  return driver().pointer_attributes(1, &attribute, values, address(memory));
+}
+
 CUresult CudaBackend::try_allocate(CUdeviceptr& memory, std::size_t bytes, CUstream stream) {
   return in_context(*this, [&] {
     return has_pools_ ? driver().memory_allocate_async(&memory, bytes, stream)
@@ -97,20 +104,18 @@ void CudaBackend::copy(void* to, const void* from, std::size_t bytes, Copy kind,
                                                : "copying between arrays");
   // Pageable memory has been staged by now. Pinned memory is read later, and the caller may free it when this returns.
   unsigned type = 0;
-  if (kind == Copy::host_to_device &&
-      api.pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(from)) == CUDA_SUCCESS)
-    synchronize(stream);
+  if (kind == Copy::host_to_device && memory_type(from, type) == CUDA_SUCCESS && type != 0) synchronize(stream);
 }
 
 /// Addresses that the driver does not know are ordinary host memory, which only some systems let the device read.
 Backend::Memory CudaBackend::memory_kind(const void* memory) {
   unsigned type = 0;
-  const CUresult result = in_context(
-      *this, [&] { return driver().pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory)); });
-  if (result == CUDA_SUCCESS) return Memory::device;  // pinned and managed memory included
+  const CUresult result = in_context(*this, [&] { return memory_type(memory, type); });
+  if (result != CUDA_SUCCESS) return Memory::unknown;
+  if (type != 0) return Memory::device;  // pinned and managed memory included
   int reads_host_memory = 0;
   driver().device_attribute(&reads_host_memory, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device_);
-  return result == CUDA_ERROR_INVALID_VALUE && !reads_host_memory ? Memory::host : Memory::unknown;
+  return reads_host_memory ? Memory::unknown : Memory::host;
 }
 
 }  // namespace kiln::runtime::cuda

@@ -26,6 +26,7 @@ void CudaBackend::destroy_stream(NativeStream stream) noexcept {
   try {
     // Its work is finished first: memory that it used is then free of it, and needs the handle no more.
     in_context(*this, [&] { return driver().stream_synchronize(native_stream(stream)); });
+    drop_counters(stream);
     stream_destroyed(stream);
     in_context(*this, [&] { return driver().stream_destroy(native_stream(stream)); });
   } catch (const std::exception& error) {

@@ -247,7 +247,21 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUst
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
   return CUDA_SUCCESS;
 }
-CUresult cuPointerGetAttribute(void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuMemsetD8Async(CUdeviceptr memory, unsigned char value, std::size_t bytes, CUstream stream) {
+  STEP("cuMemsetD8Async", std::to_string(bytes) + " " + stream_text(stream));
+  std::memset(reinterpret_cast<void*>(memory), value, bytes);
+  return CUDA_SUCCESS;
+}
+/// Like the driver's: no error for memory that it does not know.
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr memory) {
+  STEP("cuPointerGetAttributes");
+  const std::lock_guard lock(state().mutex);
+  for (unsigned i = 0; i < count; ++i) {
+    if (attributes[i] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return CUDA_ERROR_INVALID_VALUE;
+    *static_cast<unsigned*>(values[i]) = allocations.contains(memory) ? CU_MEMORYTYPE_DEVICE : 0;
+  }
+  return CUDA_SUCCESS;
+}
 
 // ------------------------------------------------------------------ kernels
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*,
@@ -270,8 +284,9 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   *function = reinterpret_cast<CUfunction>(kernel);
   return CUDA_SUCCESS;
 }
-CUresult cuKernelSetAttribute(CUfunction_attribute, int value, CUkernel, CUdevice) {
-  STEP("cuKernelSetAttribute", std::to_string(value));
+CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel, CUdevice) {
+  const bool clusters = which == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+  STEP("cuKernelSetAttribute", (clusters ? "clusters=" : "") + std::to_string(value));
   return value > (227 << 10) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 CUresult cuLaunchKernel(CUfunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -282,6 +297,25 @@ CUresult cuLaunchKernel(CUfunction, unsigned gx, unsigned gy, unsigned gz, unsig
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   STEP("cuLaunchKernel", stream_text(stream) + " grid=" + triple(gx, gy, gz) + " block=" + triple(bx, by, bz) +
                              " shared=" + std::to_string(shared));
+  FakeDriver& s = state();
+  const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
+  s.arguments.assign(bytes, bytes + s.argument_bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void** parameters, void**) {
+  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  std::string attributes;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      attributes += " cluster=" + std::to_string(attribute.value.clusterDim.x);
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      attributes += " cooperative=" + std::to_string(attribute.value.cooperative);
+  }
+  STEP("cuLaunchKernelEx", stream_text(config->hStream) + " grid=" + std::to_string(config->gridDimX) +
+                               " block=" + std::to_string(config->blockDimX) +
+                               " shared=" + std::to_string(config->sharedMemBytes) + attributes);
   FakeDriver& s = state();
   const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
   s.arguments.assign(bytes, bytes + s.argument_bytes);
@@ -301,6 +335,10 @@ CUresult cuStreamDestroy(CUstream stream) {
 CUresult cuStreamSynchronize(CUstream stream) { return step("cuStreamSynchronize", stream_text(stream)); }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   return step("cuStreamWaitEvent", stream_text(stream) + " " + event_text(event));
+}
+CUresult cuStreamGetId(CUstream stream, unsigned long long* number) {
+  *number = static_cast<unsigned long long>(stream ? stream->id : 0);
+  return step("cuStreamGetId");
 }
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   *status = state().capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;

@@ -1,17 +1,18 @@
-// tests/golden/emulation.h -- enough of CUDA C++ to run emitted kernels on the CPU, one host thread per device thread
-// where they synchronise. Names and meanings are those of the CUDA C++ Programming Guide.
+// tests/golden/emulation.h -- enough of CUDA C++ to run emitted kernels on the CPU. Names and meanings are those of the
+// CUDA C++ Programming Guide.
 #pragma once
 
-#include <barrier>
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <thread>
+#include <numeric>
 #include <vector>
 
 #include "support/kernel.h"
+#include "tests/golden/emulation_threads.h"
 
 // NOLINTBEGIN: these names are CUDA's.
 #define __device__
@@ -23,12 +24,6 @@
 #define __CUDA_ARCH__ 750  // the paths without inline PTX
 
 namespace kiln::emulation {
-
-struct Dim3 {
-  unsigned x = 1, y = 1, z = 1;
-};
-inline thread_local Dim3 threadIdx, blockIdx, blockDim, gridDim;
-inline std::barrier<>* block_barrier = nullptr;
 
 struct alignas(8) uint2 {
   unsigned x, y;
@@ -43,8 +38,12 @@ struct alignas(16) double2 {
   double x, y;
 };
 inline float2 make_float2(float x, float y) { return {x, y}; }
+inline double2 make_double2(double x, double y) { return {x, y}; }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
+inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
+inline float rsqrtf(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
 inline double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
@@ -63,35 +62,40 @@ inline float exp2f(float x) {
 }
 inline float __frcp_rn(float x) { return moved(1.0f / x, errors.reciprocal); }
 inline float __fmul_rn(float a, float b) { return a * b; }
-inline void __syncthreads() { block_barrier->arrive_and_wait(); }
 template <class T>
 void __stwb(T* to, T value) {
   *to = value;
 }
 // NOLINTEND
 
-/// Runs `kernel` for every thread of `shape`; threads of a block run side by side only where `synchronises`.
-inline void launch(const LaunchShape& shape, bool synchronises, const std::function<void()>& kernel) {
+/// Runs `kernel` for every thread of `shape`; threads of a block take turns at barriers and warp operations only where
+/// it `synchronises`. Blocks run in order, or where `seed` is not 0 in an order shuffled by it.
+inline void launch(const LaunchShape& shape, bool synchronises, const std::function<void()>& kernel,
+                   std::uint64_t seed = 0) {
   const auto [gx, gy, gz] = shape.grid;
   const auto [bx, by, bz] = shape.block;
   const unsigned threads = bx * by * bz;
-  const auto run = [&](unsigned x, unsigned y, unsigned z, unsigned thread) {
-    gridDim = {gx, gy, gz}, blockDim = {bx, by, bz}, blockIdx = {x, y, z};
-    threadIdx = {thread % bx, thread / bx % by, thread / (bx * by)};
-    kernel();
-  };
-  for (unsigned z = 0; z < gz; ++z)
-    for (unsigned y = 0; y < gy; ++y)
-      for (unsigned x = 0; x < gx; ++x) {
-        if (!synchronises) {
-          for (unsigned t = 0; t < threads; ++t) run(x, y, z, t);
-          continue;
-        }
-        std::barrier<> barrier(threads);
-        block_barrier = &barrier;
-        std::vector<std::jthread> pool;
-        for (unsigned t = 0; t < threads; ++t) pool.emplace_back(run, x, y, z, t);
-      }
+  std::vector<std::uint64_t> blocks(std::uint64_t{gx} * gy * gz);
+  std::iota(blocks.begin(), blocks.end(), std::uint64_t{0});
+  for (std::size_t i = blocks.size(); seed != 0 && i > 1; --i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    std::swap(blocks[i - 1], blocks[(seed >> 33) % i]);
+  }
+  for (const std::uint64_t block : blocks) {
+    const auto place = [&](unsigned thread) {
+      gridDim = {gx, gy, gz}, blockDim = {bx, by, bz};
+      blockIdx = {unsigned(block % gx), unsigned(block / gx % gy), unsigned(block / gx / gy)};
+      threadIdx = {thread % bx, thread / bx % by, thread / (bx * by)};
+    };
+    if (synchronises) {
+      Fibers(threads).run(place, kernel);
+      continue;
+    }
+    for (unsigned t = 0; t < threads; ++t) {
+      place(t);
+      kernel();
+    }
+  }
 }
 
 }  // namespace kiln::emulation

@@ -75,6 +75,45 @@ struct Random {
   }
 };
 
+/// A reduction or scan of C, a user's one with its identity. Which one, and the axes, are in the slot before the last.
+template <DType T, class... C>
+struct Reduced {
+  static constexpr DType type = T;
+  static constexpr unsigned size = (C::size + ...) + 2;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    (C::emit(p), ...);
+    *p++ = {.kind = Instruction::structure};
+    *p++ = {.kind = Instruction::reduction, .type = T, .arity = sizeof...(C)};
+  }
+};
+
+/// Two or three values, as the one operand of a reduction.
+template <class First, class... Rest>
+struct Tupled {
+  static constexpr DType type = First::type;
+  static constexpr unsigned size = (First::size + ... + Rest::size) + 1;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    First::emit(p);
+    (Rest::emit(p), ...);
+    *p++ = {.kind = Instruction::tuple, .type = type, .arity = 1 + sizeof...(Rest)};
+  }
+};
+
+/// One of the values that a reduction of tuples gives.
+template <DType T, class C>
+struct Component {
+  static constexpr DType type = T;
+  static constexpr unsigned size = C::size + 2;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    C::emit(p);
+    *p++ = {.kind = Instruction::structure};
+    *p++ = {.kind = Instruction::component, .type = T, .arity = 1};
+  }
+};
+
 template <unsigned N>
 struct Code {
   Instruction items[N];
@@ -91,5 +130,13 @@ constexpr Code<S::size> assemble() {
 /// The program of S, one per structure.
 template <class S>
 inline constexpr Code<S::size> code_of = assemble<S>();
+
+/// True when a view of the expression is not the expression of viewed operands.
+constexpr bool mixes_elements(const Instruction* code, unsigned size) {
+  for (unsigned i = 0; i < size; ++i) {
+    if (code[i].kind == Instruction::reduction || code[i].kind == Instruction::viewed) return true;
+  }
+  return false;
+}
 
 }  // namespace kiln::detail

@@ -1,0 +1,144 @@
+// codegen/emit/cuda_prelude_reduction.cpp -- device functions of kernels with reduced axes. They work on the structs of
+// states that the kernel declares, through the functions join and shuffle beside them.
+#include <array>
+
+#include "codegen/emit/cuda_prelude_table.h"
+
+namespace kiln::codegen::cuda {
+namespace {
+
+constexpr std::array<Snippet, 11> table = {{
+    {"read_if", "Word", R"(
+template <int Width, int N, class T>
+DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = typename Word<Width * sizeof(T)>::type();
+    if (inside) piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+)"},
+    {"two_sum", "", R"(
+DEVICE float two_sum(float a, float b, float& low) {  // a + b; what rounding lost is added to low
+  const float sum = a + b, part = sum - a;
+  low += (a - (sum - part)) + (b - part);
+  return sum;
+}
+)"},
+    {"add_low", "", R"(
+DEVICE float add_low(float sum, float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
+  return low != 0.0f && fabsf(low) <= 3.402823466e+38f ? sum + low : sum;
+}
+)"},
+    {"exponential_base", "", R"(
+DEVICE float exponential_base(float m) {  // what exponents are taken relative to: m, and never inf - inf
+  return fabsf(m) <= 3.402823466e+38f || m != m ? m : 0.0f;
+}
+)"},
+    {"join_logsumexp", "exp2_approximate maximum_f32 exponential_base", R"(
+DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, float e1) {  // e is a sum of exp(x - m)
+  m = maximum_f32(m0, m1);
+  const float base = exponential_base(m);
+  e = e0 * exp2_approximate((m0 - base) * 0x1.715476p+0f) + e1 * exp2_approximate((m1 - base) * 0x1.715476p+0f);
+}
+)"},
+    {"tree_logsumexp", "exp2_approximate maximum_f32 exponential_base", R"(
+template <int N>
+DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e are left in m[0] and e[0]
+  float highest[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) highest[k] = m[k];
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) highest[k] = maximum_f32(highest[k], highest[k + w]);
+  const float base = exponential_base(highest[0]);
+#pragma unroll
+  for (int k = 0; k < N; ++k) e[k] *= exp2_approximate((m[k] - base) * 0x1.715476p+0f);
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
+  m[0] = highest[0];
+}
+)"},
+    {"tree", "", R"(
+template <class State, int N>
+DEVICE State tree(State (&s)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) s[k] = join(s[k], s[k + w]);
+  return s[0];
+}
+)"},
+    {"join_lanes", "", R"(
+template <int Lanes, class State>
+DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets the same result, joined in their order
+#pragma unroll
+  for (int mask = 1; mask < Lanes; mask *= 2) {
+    const State other = shuffle(s, mask);
+    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+  }
+  return s;
+}
+)"},
+    {"join_block", "join_lanes tree", R"(
+template <int Warps, class State>
+DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
+  s = join_lanes<32>(s);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
+  __syncthreads();
+  if (Warps > 8) return join_lanes<Warps>(shared[threadIdx.x % Warps]);
+  State all[Warps];
+#pragma unroll
+  for (int w = 0; w < Warps; ++w) all[w] = shared[w];
+  return tree(all);
+}
+)"},
+    {"load_state", "", R"(
+template <class State>
+DEVICE State load_state(const State* from) {  // written by another block: not through the cache of this one
+  union { State state; u32 word[sizeof(State) / 4]; } all;
+#pragma unroll
+  for (int w = 0; w < int(sizeof(State) / 4); ++w) all.word[w] = __ldcg(reinterpret_cast<const u32*>(from) + w);
+  return all.state;
+}
+)"},
+    {"join_blocks", "load_state tree join_block", R"(
+template <int Warps, class State>  // all blocks along grid x, in their order; true in the block that arrives last
+DEVICE bool join_blocks(State& s, const State& identity, State* partial, u32* counter, State (&shared)[Warps]) {
+  __shared__ u32 arrived;
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = s;
+    __threadfence();
+    arrived = atomicInc(counter, gridDim.x - 1);  // zero again after the last one
+  }
+  __syncthreads();
+  if (arrived != gridDim.x - 1) return false;
+  __threadfence();
+  s = identity;
+  for (u32 first = threadIdx.x; first < gridDim.x; first += 128 * Warps) {
+    State batch[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const u32 block = first + k * 32 * Warps;
+      batch[k] = block < gridDim.x ? load_state(partial + block) : identity;
+    }
+    s = join(s, tree(batch));
+  }
+  s = join_block<Warps>(s, shared);
+  return true;
+}
+)"},
+}};
+
+}  // namespace
+
+std::span<const Snippet> reduction_snippets() { return table; }
+
+}  // namespace kiln::codegen::cuda

@@ -1,0 +1,132 @@
+// codegen/emit/cuda_reduction_parts.cpp -- levels of values in a body with reductions, and the names they get.
+#include "codegen/emit/cuda_reduction_parts.h"
+
+#include "codegen/emit/cuda_types.h"
+#include "support/check.h"
+
+namespace kiln::codegen::cuda {
+
+std::string state_field(const Monoid& monoid, std::size_t r, std::size_t c) {
+  return monoid.components.size() == 1 ? fmt::format("s{}", r) : fmt::format("s{}_{}", r, c);
+}
+
+ReductionWriter::ReductionWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options)
+    : Writer(kernel, schedule, options), stages_(stages_of(kernel)) {
+  for (const auto& pass : stages_.passes) {
+    monoids_.emplace_back();
+    for (const NodeId node : pass) monoids_.back().push_back(monoid_of(kernel.body, node));
+  }
+  names_.resize(kernel.body.size());
+  locals_.resize(kernel.body.size());
+  int next = 0;
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    switch (kernel.body[id].kind) {
+      case NodeKind::load:
+      case NodeKind::iota:
+      case NodeKind::literal:
+      case NodeKind::parameter:
+      case NodeKind::tuple:
+      case NodeKind::element:
+      case NodeKind::reduce:
+      case NodeKind::scan:
+        break;
+      default:
+        locals_[id] = fmt::format("v{}", next++);
+    }
+  }
+}
+
+void ReductionWriter::declare_states() {
+  for (std::size_t pass = 0; pass < monoids_.size(); ++pass) declare_state(state_type(pass), monoids_[pass]);
+}
+
+std::vector<NodeId> ReductionWriter::operands(std::size_t pass) const {
+  std::vector<NodeId> nodes;
+  for (const Monoid& monoid : monoids_[pass]) {
+    for (const StateComponent& component : monoid.components) nodes.push_back(component.value);
+  }
+  return nodes;
+}
+
+std::vector<std::size_t> ReductionWriter::stores(bool per_element) const {
+  std::vector<std::size_t> result;
+  for (std::size_t a = kernel_.first_store(); a < kernel_.accesses.size(); ++a) {
+    if (is_per_element(kernel_, kernel_.accesses[a]) == per_element) result.push_back(a);
+  }
+  return result;
+}
+
+NodeId ReductionWriter::stored_value(std::size_t a) const {
+  const NodeId output = kernel_.body.outputs[a - kernel_.first_store()];
+  return rounds(a) ? kernel_.body[output].operands[0] : output;
+}
+
+/// Nodes that `roots` need and that have no name which stays: results of reductions end the search.
+std::vector<char> ReductionWriter::below(std::span<const NodeId> roots) const {
+  const Graph& graph = kernel_.body;
+  std::vector<char> needed(graph.size(), 0);
+  for (const NodeId root : roots) needed[root] = 1;
+  for (NodeId id = graph.size(); id-- > 0;) {
+    if (!needed[id]) continue;
+    if (!stages_.per_element[id] && !names_[id].empty()) {
+      needed[id] = 0;
+      continue;
+    }
+    const Node& node = graph[id];
+    KILN_INTERNAL_CHECK(node.kind != NodeKind::reduce && node.kind != NodeKind::element,
+                        "%{} is used before its pass is done", id);
+    if (node.kind == NodeKind::scan && !names_[id].empty()) continue;
+    for (const NodeId operand : node.inputs()) needed[operand] = 1;
+  }
+  return needed;
+}
+
+void ReductionWriter::row_values(std::span<const NodeId> roots, const Place& place) {
+  const std::vector<char> needed = below(roots);
+  for (NodeId id = 0; id < kernel_.body.size(); ++id) {
+    if (needed[id] && !stages_.per_element[id] && kernel_.body[id].kind != NodeKind::tuple)
+      name_node(kernel_.body, id, names_, locals_[id], place);
+  }
+}
+
+void ReductionWriter::element_values(std::span<const NodeId> roots, const Place& place) {
+  const std::vector<char> needed = below(roots);
+  for (NodeId id = 0; id < kernel_.body.size(); ++id) {
+    if (!needed[id] || kernel_.body[id].kind == NodeKind::tuple || kernel_.body[id].kind == NodeKind::scan) continue;
+    KILN_INTERNAL_CHECK(stages_.per_element[id], "%{} belongs to the row and was not declared", id);
+    name_node(kernel_.body, id, names_, locals_[id], place);
+  }
+}
+
+std::string ReductionWriter::element_state(std::size_t pass) const {
+  std::string text;
+  for (const NodeId node : operands(pass)) text += (text.empty() ? "" : ", ") + names_[node];
+  return fmt::format("{}{{{}}}", state_type(pass), text);
+}
+
+std::string ReductionWriter::identity(std::size_t pass) const {
+  std::string text;
+  for (const Monoid& monoid : monoids_[pass]) {
+    for (const StateComponent& component : monoid.components) {
+      if (!text.empty()) text += ", ";
+      text +=
+          component.identity == no_node ? literal(component.type, component.identity_bits) : names_[component.identity];
+    }
+  }
+  return fmt::format("{}{{{}}}", state_type(pass), text);
+}
+
+void ReductionWriter::name_results(std::size_t pass, const std::string& variable) {
+  const Graph& graph = kernel_.body;
+  for (std::size_t r = 0; r < monoids_[pass].size(); ++r) {
+    const Monoid& monoid = monoids_[pass][r];
+    const NodeId reduction = stages_.passes[pass][r];
+    names_[reduction] = fmt::format("{}.{}", variable, state_field(monoid, r, 0));
+    for (NodeId id = reduction + 1; id < graph.size(); ++id) {
+      if (graph[id].kind == NodeKind::element && graph[id].operands[0] == reduction)
+        names_[id] = fmt::format("{}.{}", variable, state_field(monoid, r, graph[id].payload));
+    }
+  }
+}
+
+}  // namespace kiln::codegen::cuda

@@ -1,0 +1,74 @@
+// codegen/emit/cuda_reduction_parts.h -- what all forms of CUDA reductions share: states, joins, values by level.
+//
+// The reductions of one pass travel together in one struct, State<pass>, with one field per component: s<reduction> or
+// s<reduction>_<component>. Printed for each: join(a, b), shuffle(s, mask), and for sums in f32 accumulate and total,
+// which keep a running sum within rounding of the exact one. Prelude templates (tree, join_lanes, join_block,
+// join_blocks) work on any of them.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/cuda_writer.h"
+#include "codegen/ir/reduction.h"
+#include "codegen/ir/stages.h"
+
+namespace kiln::codegen::cuda {
+
+/// "s2" or "s2_1": the field of component `c` of reduction `r`.
+std::string state_field(const Monoid& monoid, std::size_t r, std::size_t c);
+
+class ReductionWriter : public Writer {
+ public:
+  ReductionWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
+
+ protected:
+  /// The place of access `a`: what stands for a load, an iota (i64) or a store.
+  using Place = std::function<std::string(std::size_t)>;
+
+  std::size_t passes_count() const { return monoids_.size(); }
+  static std::string state_type(std::size_t pass) { return fmt::format("State{}", pass); }
+
+  /// The struct of states of `monoids`, called `type`, and its functions, into definitions_.
+  void declare_state(const std::string& type, std::span<const Monoid> monoids);
+  /// That of every pass.
+  void declare_states();
+
+  /// Component values of the reductions of `pass`: what an element contributes.
+  std::vector<NodeId> operands(std::size_t pass) const;
+  /// Outputs stored per element or per row. `values`: of an output that is rounded on its way to memory (rounds()), the
+  /// value before that.
+  std::vector<std::size_t> stores(bool per_element) const;
+  NodeId stored_value(std::size_t a) const;
+
+  /// Declares, in the current scope, the values of the row that `roots` need and that are not declared yet. Their
+  /// reductions must have been named.
+  void row_values(std::span<const NodeId> roots, const Place& place);
+  /// Declares the values of one element below `roots`; row_values(roots) must stand before, in an outer scope.
+  void element_values(std::span<const NodeId> roots, const Place& place);
+  /// "State0{v4, v7}" of the current element; "State0{...}" that is neutral.
+  std::string element_state(std::size_t pass) const;
+  std::string identity(std::size_t pass) const;
+  /// From here on the reductions of `pass` are the fields of `variable`.
+  void name_results(std::size_t pass, const std::string& variable);
+  const std::string& name(NodeId id) const { return names_[id]; }
+
+  Stages stages_;
+  std::vector<std::vector<Monoid>> monoids_;  ///< of each pass, in the order of stages_.passes
+
+  /// Nodes that `roots` need and that have no name which stays.
+  std::vector<char> below(std::span<const NodeId> roots) const;
+
+  std::vector<std::string> names_;   ///< of nodes, "" if not declared
+  std::vector<std::string> locals_;  ///< the name that a node gets where it is declared
+
+ private:
+  void print_join(const std::string& type, std::span<const Monoid> monoids);
+  void print_shuffle(const std::string& type, std::span<const Monoid> monoids);
+  void print_running(const std::string& type, std::span<const Monoid> monoids);
+  void print_tree(const std::string& type, std::span<const Monoid> monoids);
+};
+
+}  // namespace kiln::codegen::cuda

@@ -1,0 +1,137 @@
+// codegen/emit/cuda_reduction_state.cpp -- prints the state of the reductions of a pass and how states are joined.
+#include <algorithm>
+#include <utility>
+
+#include "codegen/emit/cuda_reduction_parts.h"
+#include "codegen/emit/cuda_types.h"
+
+namespace kiln::codegen::cuda {
+namespace {
+
+/// Calls use(r, c, monoid, component, field) for every component of every reduction.
+template <class F>
+void each_component(std::span<const Monoid> monoids, F&& use) {
+  for (std::size_t r = 0; r < monoids.size(); ++r) {
+    for (std::size_t c = 0; c < monoids[r].components.size(); ++c)
+      use(r, c, monoids[r].components[c], state_field(monoids[r], r, c));
+  }
+}
+
+bool is_f32_sum(const Monoid& monoid) {
+  return monoid.kind == Reduction::sum && monoid.components.size() == 1 && monoid.components[0].type == DType::f32;
+}
+
+bool is_f32_logsumexp(const Monoid& monoid) {
+  return monoid.kind == Reduction::logsumexp && monoid.components.size() == 2 &&
+         monoid.components[0].type == DType::f32;
+}
+
+/// The intrinsics know four and eight bytes.
+std::string shuffled(DType type, const std::string& field) {
+  const bool narrow = size_of(type) < 4;
+  const std::string text = fmt::format("__shfl_xor_sync(~0u, {}s.{}, mask)", narrow ? "i32(" : "", field);
+  if (!narrow) return text;
+  const std::string wide = fmt::format("__shfl_xor_sync(~0u, i32(s.{}), mask)", field);
+  return type == DType::b1 ? wide + " != 0" : fmt::format("{}({})", value_type(type), wide);
+}
+
+}  // namespace
+
+void ReductionWriter::declare_state(const std::string& type, std::span<const Monoid> monoids) {
+  const std::string kernel_text = std::move(text_);
+  const int indent = std::exchange(indent_, 0);
+  text_.clear();
+  open(fmt::format("struct alignas(8) {}", type));
+  each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
+    line("{} {};", value_type(component.type), field);
+  });
+  --indent_;
+  line("}};");
+  print_join(type, monoids);
+  if (schedule_.form != Template::column_reduction) print_shuffle(type, monoids);
+  print_running(type, monoids);
+  print_tree(type, monoids);
+  definitions_ += text_ + "\n";
+  text_ = kernel_text;
+  indent_ = indent;
+}
+
+/// Folds log2(e) into the exponent, and one comparison keeps inf - inf from arising.
+void ReductionWriter::print_join(const std::string& type, std::span<const Monoid> monoids) {
+  open(fmt::format("DEVICE {0} join(const {0}& a, const {0}& b)", type));
+  line("{} r;", type);
+  for (std::size_t r = 0; r < monoids.size(); ++r) {
+    const Monoid& monoid = monoids[r];
+    if (is_f32_logsumexp(monoid)) {
+      line("join_logsumexp(r.s{0}_0, r.s{0}_1, a.s{0}_0, a.s{0}_1, b.s{0}_0, b.s{0}_1);", r);
+      prelude_.use("join_logsumexp");
+      continue;
+    }
+    const Graph& graph = monoid.combine;
+    const std::size_t k = monoid.components.size();
+    std::vector<std::string> names(graph.size());
+    int next = 0;
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (graph[id].kind == NodeKind::input) {
+        const auto slot = static_cast<std::size_t>(graph[id].payload);
+        names[id] = fmt::format("{}.{}", slot < k ? "a" : "b", state_field(monoid, r, slot % k));
+      } else if (name_node(graph, id, names, fmt::format("j{}_{}", r, next), {})) {
+        ++next;
+      }
+    }
+    for (std::size_t c = 0; c < k; ++c) line("r.{} = {};", state_field(monoid, r, c), names[graph.outputs[c]]);
+  }
+  line("return r;");
+  close();
+}
+
+void ReductionWriter::print_shuffle(const std::string& type, std::span<const Monoid> monoids) {
+  open(fmt::format("DEVICE {0} shuffle(const {0}& s, int mask)", type));
+  line("{} r;", type);
+  each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
+    line("r.{} = {};", field, shuffled(component.type, field));
+  });
+  line("return r;");
+  close();
+}
+
+/// Across batches, sums in f32 keep what rounding loses, apart and added at the end.
+void ReductionWriter::print_running(const std::string& type, std::span<const Monoid> monoids) {
+  const bool sums = std::any_of(monoids.begin(), monoids.end(), is_f32_sum);
+  open(fmt::format("DEVICE void accumulate({0}& s, {0}&{1}, const {0}& batch)", type, sums ? " low" : ""));
+  line("{0}{1} r = join(s, batch);", sums ? "" : "const ", type);
+  each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
+    if (is_f32_sum(monoids[r])) line("r.{0} = {1}(s.{0}, batch.{0}, low.{0});", field, prelude_.use("two_sum"));
+  });
+  line("s = r;");
+  close();
+  open(fmt::format("DEVICE {0} total(const {0}& s, const {0}&{1})", type, sums ? " low" : ""));
+  if (sums) line("{} r = s;", type);
+  each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
+    if (is_f32_sum(monoids[r])) line("r.{0} = {1}(s.{0}, low.{0});", field, prelude_.use("add_low"));
+  });
+  line("return {};", sums ? "r" : "s");
+  close();
+}
+
+/// Of a batch, a log-sum-exp takes the maximum first and then one exponential per element.
+void ReductionWriter::print_tree(const std::string& type, std::span<const Monoid> monoids) {
+  if (std::none_of(monoids.begin(), monoids.end(), is_f32_logsumexp)) return;
+  line("template <int N>");
+  open(fmt::format("DEVICE {0} tree({0} (&s)[N])", type));
+  for (std::size_t r = 0; r < monoids.size(); ++r) {
+    if (!is_f32_logsumexp(monoids[r])) continue;
+    line("float m{0}[N], e{0}[N];", r);
+    text_ += "#pragma unroll\n";
+    line("for (int k = 0; k < N; ++k) m{0}[k] = s[k].s{0}_0, e{0}[k] = s[k].s{0}_1;", r);
+    line("{0}(m{1}, e{1});", prelude_.use("tree_logsumexp"), r);
+  }
+  line("{0} t = {1}<{0}, N>(s);", type, prelude_.use("tree"));
+  for (std::size_t r = 0; r < monoids.size(); ++r) {
+    if (is_f32_logsumexp(monoids[r])) line("t.s{0}_0 = m{0}[0], t.s{0}_1 = e{0}[0];", r);
+  }
+  line("return t;");
+  close();
+}
+
+}  // namespace kiln::codegen::cuda

@@ -1,0 +1,219 @@
+// tests/golden/emulation_threads.h -- the threads of a block as fibers of one host thread, and what they meet at:
+// barriers, warps, atomics. Blocks run one after another, in any order that a test asks for.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace kiln::emulation {
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+inline thread_local Dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+/// Threads that wait for one another: those that have returned no longer count.
+struct Meeting {
+  unsigned members = 0, arrived = 0, generation = 0;
+  void leave() {
+    if (--members > 0 && arrived == members) release();
+  }
+  void release() { arrived = 0, ++generation; }
+};
+
+/// One warp: the values that its lanes show one another, for two operations in turn.
+struct Warp {
+  Meeting meeting;
+  std::uint64_t shown[2][32] = {};
+};
+
+/// Runs one block, or the blocks of one cluster, to the end.
+class Fibers {
+ public:
+  static constexpr std::size_t stack_bytes = 128 << 10;
+
+  explicit Fibers(unsigned threads) : warps_((threads + 31) / 32), fibers_(threads) {
+    block_.members = threads;
+    for (unsigned t = 0; t < threads; ++t) ++warps_[t / 32].meeting.members;
+  }
+
+  /// `place(t)` sets the indices of thread t, every time before it runs on.
+  void run(const std::function<void(unsigned)>& place, const std::function<void()>& kernel) {
+    kernel_ = &kernel;
+    current_fibers = this;
+#if defined(__SANITIZE_THREAD__)
+    scheduler_fiber_ = __tsan_get_current_fiber();
+#endif
+    for (auto& fiber : fibers_) start(fiber);
+    std::size_t running = fibers_.size();
+    unsigned idle_rounds = 0;
+    while (running > 0) {
+      moved_ = false;
+      for (unsigned t = 0; t < fibers_.size(); ++t) {
+        if (fibers_[t].done) continue;
+        current_ = t;
+        place(t);
+        resume(fibers_[t]);
+        if (!fibers_[t].done) continue;
+        moved_ = true;
+        --running;
+        warps_[t / 32].meeting.leave();
+        block_.leave();
+      }
+      idle_rounds = moved_ ? 0 : idle_rounds + 1;
+      if (idle_rounds > 2) fail("threads of a block wait for one another for ever");
+    }
+    current_fibers = nullptr;
+  }
+
+  void wait(Meeting& meeting) {
+    const unsigned generation = meeting.generation;
+    moved_ = true;
+    if (++meeting.arrived == meeting.members) {
+      meeting.release();
+      return;
+    }
+    while (meeting.generation == generation) pause();
+  }
+  void wait_for_block() { wait(block_); }
+
+  /// What `source` of the warp shows; every lane of a full warp must take part.
+  std::uint64_t exchange(std::uint64_t value, unsigned source) {
+    Warp& warp = warps_[current_ / 32];
+    const unsigned lane = current_ % 32;
+    const std::size_t in_warp = std::min<std::size_t>(32, fibers_.size() - current_ / 32 * 32);
+    if (warp.meeting.members != in_warp) fail("a lane takes part in a shuffle that others have left");
+    const unsigned turn = fibers_[current_].turn++ % 2;
+    warp.shown[turn][lane] = value;
+    wait(warp.meeting);
+    return warp.shown[turn][source < in_warp ? source : lane];
+  }
+  unsigned lane() const { return current_ % 32; }
+
+  static inline Fibers* current_fibers = nullptr;
+
+ private:
+  struct Fiber {
+    ucontext_t context = {};
+    std::unique_ptr<char[]> stack;
+    bool done = false;
+    unsigned turn = 0;
+    void* sanitizer = nullptr;
+  };
+
+  [[noreturn]] static void fail(const char* what) {
+    std::fprintf(stderr, "emulation: %s\n", what);
+    std::abort();
+  }
+
+  static void enter() {
+    Fibers& self = *current_fibers;
+    (*self.kernel_)();
+    self.fibers_[self.current_].done = true;
+    self.pause();
+  }
+
+  void start(Fiber& fiber) {
+    fiber.stack.reset(new char[stack_bytes]);
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = stack_bytes;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, &Fibers::enter, 0);
+#if defined(__SANITIZE_THREAD__)
+    fiber.sanitizer = __tsan_create_fiber(0);
+#endif
+  }
+
+  void resume(Fiber& fiber) {
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(fiber.sanitizer, 0);
+#endif
+    swapcontext(&scheduler_, &fiber.context);
+#if defined(__SANITIZE_THREAD__)
+    if (fiber.done) __tsan_destroy_fiber(fiber.sanitizer);
+#endif
+  }
+
+  void pause() {
+    Fiber& fiber = fibers_[current_];
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(scheduler_fiber_, 0);
+#endif
+    swapcontext(&fiber.context, &scheduler_);
+  }
+
+  Meeting block_;
+  std::vector<Warp> warps_;
+  std::vector<Fiber> fibers_;
+  const std::function<void()>* kernel_ = nullptr;
+  ucontext_t scheduler_ = {};
+  void* scheduler_fiber_ = nullptr;
+  unsigned current_ = 0;
+  bool moved_ = false;
+};
+
+// NOLINTBEGIN: these names are CUDA's.
+inline void __syncthreads() { Fibers::current_fibers->wait_for_block(); }
+inline void __syncwarp() { Fibers::current_fibers->exchange(0, 0); }
+inline void __threadfence() {}
+
+template <class T>
+T exchanged(T value, unsigned source) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = Fibers::current_fibers->exchange(bits, source);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+  return exchanged(value, Fibers::current_fibers->lane() ^ static_cast<unsigned>(mask));
+}
+template <class T>
+T __shfl_sync(unsigned, T value, int source) {
+  return exchanged(value, static_cast<unsigned>(source) % 32);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, unsigned delta) {
+  const unsigned source = Fibers::current_fibers->lane() + delta;
+  return exchanged(value, source < 32 ? source : Fibers::current_fibers->lane());
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, unsigned delta) {
+  const unsigned lane = Fibers::current_fibers->lane();
+  return exchanged(value, lane >= delta ? lane - delta : lane);
+}
+inline unsigned __ballot_sync(unsigned, int predicate) {
+  unsigned result = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) result |= exchanged(unsigned(predicate != 0), lane) << lane;
+  return result;
+}
+inline unsigned atomicInc(unsigned* counter, unsigned limit) {
+  const unsigned old = *counter;
+  *counter = old >= limit ? 0 : old + 1;
+  return old;
+}
+inline unsigned atomicAdd(unsigned* counter, unsigned value) {
+  const unsigned old = *counter;
+  *counter += value;
+  return old;
+}
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
+}
+// NOLINTEND
+
+}  // namespace kiln::emulation
