@@ -70,7 +70,6 @@ int Contexts::intern(const Context& context, Where where) {
   return entry->second;
 }
 
-/// The map to the coordinates of a value of `shape` that is broadcast to the context's shape.
 Context Contexts::aligned(int context, const Shape& shape) const {
   const Context& from = contexts_[context];
   Context result;
@@ -84,6 +83,40 @@ Context Contexts::aligned(int context, const Shape& shape) const {
     result.offset[axis] = from.offset[axis + skipped];
   }
   return result;
+}
+
+int Contexts::placed(const Shape& shape, const AxisMap& axes) {
+  Context context;
+  context.shape = shape;
+  context.space = contexts_[root].space;
+  for (int axis = 0; axis < shape.rank; ++axis)
+    if (axes[axis] >= 0) context.rows[axis][axes[axis]] = 1;
+  return intern(context, {});
+}
+
+bool Contexts::is_affine(const codegen::ViewSpec& spec, const Shape& operand, Where where) {
+  return spec.kind != ViewSpec::Kind::reshape || view_map(spec, operand, where).has_value();
+}
+
+int Contexts::reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
+                      const AxisMap& loop_axes) {
+  const Context outer = aligned(context, result);
+  Context inner;
+  inner.shape = operand;
+  inner.parent = outer.parent;
+  inner.space = outer.space;
+  int kept = 0;
+  for (int axis = 0; axis < operand.rank; ++axis) {
+    const bool is_reduced = (spec.axes >> axis & 1) != 0;
+    if (is_reduced) {
+      if (loop_axes[axis] >= 0) inner.rows[axis][loop_axes[axis]] = 1;
+    } else {
+      inner.rows[axis] = outer.rows[kept];
+      inner.offset[axis] = outer.offset[kept];
+    }
+    kept += !is_reduced || spec.keepdims ? 1 : 0;
+  }
+  return intern(inner, places_[context]);
 }
 
 int Contexts::below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result,

@@ -20,7 +20,11 @@ struct Context {
   Extents offset = {};
   int parent = -1;
   Shape space;
+  friend bool operator==(const Context&, const Context&) = default;
 };
+
+/// Loop axes by axis of a value; -1 for an axis of extent 1 that no loop axis has.
+using AxisMap = std::array<int, max_rank>;
 
 class Contexts {
  public:
@@ -31,13 +35,27 @@ class Contexts {
   /// `context`.
   int below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result, Where where);
 
+  /// The context of a value of `shape` whose axis k runs along loop axis `axes[k]`.
+  int placed(const Shape& shape, const AxisMap& axes);
+
+  /// False for a reshape that no affine map describes: `below` then starts a context with a parent.
+  static bool is_affine(const codegen::ViewSpec& spec, const Shape& operand, Where where);
+
+  /// The context of the operand, of shape `operand`, of a reduction whose result of shape `result` is reached in
+  /// `context`. Reduced axis k runs along loop axis `loop_axes[k]`, and stays at 0 where that is -1.
+  int reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
+              const AxisMap& loop_axes);
+
+  /// The map to the coordinates of a value of `shape` that is broadcast to the context's shape.
+  Context aligned(int context, const Shape& shape) const;
+  const Context& operator[](int context) const { return contexts_[context]; }
+
   /// `view`, broadcast to the context's shape and seen over the loop. ShapeError when a reshape on the way needs a
   /// copy.
   Strided resolve(const Strided& view, int context) const;
 
  private:
   int intern(const Context& context, Where where);
-  Context aligned(int context, const Shape& shape) const;
 
   std::vector<Context> contexts_;
   std::vector<Where> places_;  ///< of the reshape that made a context with a parent

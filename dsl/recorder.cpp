@@ -176,14 +176,6 @@ NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsig
   return known(graph_.view(value, spec, location_of(where)), rank);
 }
 
-NodeId Recorder::shared(const void* identity, FragmentFunction trace, const void* fragment) {
-  const auto known = fragments_.find(identity);
-  if (known != fragments_.end()) return known->second;
-  const NodeId id = trace(*this, fragment);
-  fragments_.emplace(identity, id);
-  return id;
-}
-
 // ------------------------------------------------------------------ bridge
 NodeId record_input(Recorder& r, unsigned slot, DType type) { return r.input(slot, type); }
 NodeId record_iota(Recorder& r, unsigned slot) { return r.iota(slot); }
@@ -203,8 +195,5 @@ NodeId record_view(Recorder& r, NodeId value, int kind, const std::int64_t* numb
   return r.view(value, kind, numbers, count, where);
 }
 int rank_of(Recorder& r, NodeId value) { return r.rank(value); }
-NodeId record_shared(Recorder& r, const void* identity, FragmentFunction trace, const void* fragment) {
-  return r.shared(identity, trace, fragment);
-}
 
 }  // namespace kiln::detail

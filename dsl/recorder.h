@@ -1,7 +1,6 @@
 // dsl/recorder.h -- one trace: the graph that the bridge's record_* functions build while a user's expression runs.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include <kiln/detail/bridge.h>
@@ -25,7 +24,6 @@ class Recorder {
   NodeId index(NodeId value, int axis, Where where);
   NodeId random(NodeId counter, NodeId key, bool normal, DType type, Where where);
   NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where);
-  NodeId shared(const void* identity, FragmentFunction trace, const void* fragment);
   NodeId reduction(const ReductionCall& call, DType result, const NodeId* operands, unsigned count, Where where);
   NodeId tuple(const NodeId* values, unsigned count, Where where);
   NodeId component(NodeId tuple, unsigned component, Where where);
@@ -69,7 +67,6 @@ class Recorder {
   std::vector<int> ranks_;  ///< one per node
   std::vector<int> input_ranks_;
   unsigned scalar_count_;
-  std::unordered_map<const void*, NodeId> fragments_;
 };
 
 }  // namespace kiln::detail

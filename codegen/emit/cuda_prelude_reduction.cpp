@@ -7,7 +7,21 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 10> table = {{
+constexpr std::array<Snippet, 11> table = {{
+    {"read_if", "Word", R"(
+template <int Width, int N, class T>
+DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = typename Word<Width * sizeof(T)>::type();
+    if (inside) piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+)"},
     {"two_sum", "", R"(
 DEVICE float two_sum(float a, float b, float& low) {  // a + b; what rounding lost is added to low
   const float sum = a + b, part = sum - a;

@@ -58,15 +58,17 @@ class ReductionWriter : public Writer {
   Stages stages_;
   std::vector<std::vector<Monoid>> monoids_;  ///< of each pass, in the order of stages_.passes
 
- private:
+  /// Nodes that `roots` need and that have no name which stays.
   std::vector<char> below(std::span<const NodeId> roots) const;
+
+  std::vector<std::string> names_;   ///< of nodes, "" if not declared
+  std::vector<std::string> locals_;  ///< the name that a node gets where it is declared
+
+ private:
   void print_join(const std::string& type, std::span<const Monoid> monoids);
   void print_shuffle(const std::string& type, std::span<const Monoid> monoids);
   void print_running(const std::string& type, std::span<const Monoid> monoids);
   void print_tree(const std::string& type, std::span<const Monoid> monoids);
-
-  std::vector<std::string> names_;   ///< of nodes, "" if not declared
-  std::vector<std::string> locals_;  ///< the name that a node gets where it is declared
 };
 
 }  // namespace kiln::codegen::cuda

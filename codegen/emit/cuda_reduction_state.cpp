@@ -48,7 +48,7 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
   --indent_;
   line("}};");
   print_join(type, monoids);
-  print_shuffle(type, monoids);
+  if (schedule_.form != Template::column_reduction) print_shuffle(type, monoids);
   print_running(type, monoids);
   print_tree(type, monoids);
   definitions_ += text_ + "\n";

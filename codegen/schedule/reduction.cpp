@@ -1,8 +1,6 @@
 // codegen/schedule/reduction.cpp -- which kernels reductions share, and how each is mapped to threads.
-#include <algorithm>
-
-#include "codegen/schedule/schedule.h"
-#include "support/check.h"
+#include "codegen/schedule/column_reduction.h"
+#include "codegen/schedule/row_reduction.h"
 
 namespace kiln::codegen {
 namespace {
@@ -26,11 +24,14 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
   return !facts.columns && bytes <= cluster_bytes;
 }
 
-Schedule choose_reduction(const Kernel&, const Extents&, const DeviceTraits&) {
-  internal_failure("a schedule for reductions", __FILE__, __LINE__, "being written");
+Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  return runs_along_columns(kernel, extents) ? choose_columns(kernel, extents, device)
+                                             : choose_rows(kernel, extents, device);
 }
-LaunchShape reduction_launch_shape(const Kernel&, const Schedule&, const Extents&) {
-  internal_failure("a schedule for reductions", __FILE__, __LINE__, "being written");
+
+LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
+  return schedule.form == Template::column_reduction ? columns_launch_shape(kernel, schedule, extents)
+                                                     : rows_launch_shape(kernel, schedule, extents);
 }
 
 }  // namespace kiln::codegen

@@ -75,9 +75,6 @@ enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze
 inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
-/// A let() fragment: returns the node recorded for `identity` in this trace, or calls `trace` once to make it.
-using FragmentFunction = NodeId (*)(Recorder&, const void* fragment);
-KILN_API NodeId record_shared(Recorder&, const void* identity, FragmentFunction trace, const void* fragment);
 
 /// Reductions and scans as users call them. Graphs know fewer: the recorder composes the rest.
 enum class Reducing : std::uint8_t {
@@ -144,6 +141,9 @@ struct LaunchControl {
   unsigned block[3] = {0, 0, 0};
   unsigned items = 0;
   unsigned shared_bytes = 0;
+  unsigned cluster = 0;
+  bool cooperative = false;
+  bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
 };
@@ -205,6 +205,8 @@ KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int ra
 /// Memory for a result on a named device, on its current stream.
 KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index);
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
+/// OutOfMemory: the host has no room for the elements.
+[[noreturn]] KILN_API void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where);
 KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
 KILN_API Handle load_npy(const char* path, DType type, Where);

@@ -9,7 +9,6 @@ template <DType T>
 struct Input {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::input, .type = T}; }
 };
 
@@ -17,7 +16,6 @@ struct Input {
 struct Iota {
   static constexpr DType type = DType::i64;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::iota, .type = type}; }
 };
 
@@ -26,7 +24,6 @@ template <DType T, DType Source>
 struct Parameter {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::parameter, .type = T, .source = Source}; }
 };
 
@@ -35,7 +32,6 @@ template <DType T, DType Source>
 struct Literal {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::literal, .type = T, .source = Source}; }
 };
 
@@ -44,7 +40,6 @@ template <DType T>
 struct Shared {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::fragment, .type = T}; }
 };
 
@@ -52,7 +47,6 @@ template <Op O, DType T, class... C>
 struct Apply {
   static constexpr DType type = T;
   static constexpr unsigned size = (C::size + ...) + 1;
-  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     (C::emit(p), ...);
     *p++ = {.kind = Instruction::operation, .type = T, .arity = sizeof...(C), .op = O};
@@ -63,7 +57,6 @@ template <DType T, class C>
 struct Convert {
   static constexpr DType type = T;
   static constexpr unsigned size = C::size + 1;
-  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     C::emit(p);
     *p++ = {.kind = Instruction::cast, .type = T, .arity = 1};
@@ -75,7 +68,6 @@ template <DType T, bool Normal>
 struct Random {
   static constexpr DType type = T;
   static constexpr unsigned size = 3;
-  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     Iota::emit(p);
     Parameter<DType::u64, DType::u64>::emit(p);

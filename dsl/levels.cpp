@@ -1,0 +1,157 @@
+// dsl/levels.cpp -- order, sizes and axes of the reductions of a trace, by linear scans.
+#include "dsl/levels.h"
+
+#include <algorithm>
+
+#include "dsl/infer.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+
+using codegen::Node;
+using codegen::NodeKind;
+using codegen::Reduction;
+
+namespace {
+
+/// Levels 1 .. max_passes are block 0, and so on.
+int block_of(int level) { return (level - 1) / max_passes; }
+
+bool has_value_operands(const Node& node) {
+  return node.kind != NodeKind::index && node.kind != NodeKind::extent;  // of their operand they need the shape only
+}
+
+bool raises_level(const codegen::Graph& graph, const Node& node, int below) {
+  if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan) return true;
+  return node.kind == NodeKind::view && below > 0 && graph.view_spec(node).kind == ViewSpec::Kind::reshape;
+}
+
+/// The value that a chain of views and tuple components shows.
+void mark_stored(const codegen::Graph& graph, NodeId node, Levels& levels) {
+  const int level = levels.level[node];
+  while (graph[node].kind == NodeKind::element ||
+         (graph[node].kind == NodeKind::view && levels.level[graph[node].operands[0]] == level)) {
+    node = graph[node].operands[0];
+  }
+  levels.is_stored[node] = 1;
+}
+
+const char* name_of(Reduction kind) {
+  switch (kind) {
+    case Reduction::sum:
+      return "sum";
+    case Reduction::prod:
+      return "prod";
+    case Reduction::max:
+      return "max";
+    case Reduction::min:
+      return "min";
+    case Reduction::any:
+      return "any";
+    case Reduction::all:
+      return "all";
+    case Reduction::combine:
+      return "reduce";
+    case Reduction::argmax:
+      return "argmax";
+    case Reduction::argmin:
+      return "argmin";
+    case Reduction::logsumexp:
+      return "logsumexp";
+    case Reduction::squared_deviations:
+      return "var";
+  }
+  return "";
+}
+
+/// "axis 1" or "axes 0, 2".
+std::string axes_text(std::uint8_t axes) {
+  std::vector<int> numbers;
+  for (int axis = 0; axis < max_rank; ++axis)
+    if ((axes >> axis & 1) != 0) numbers.push_back(axis);
+  return fmt::format("{} {}", numbers.size() == 1 ? "axis" : "axes", fmt::join(numbers, ", "));
+}
+
+}  // namespace
+
+bool Levels::is_value(const codegen::Graph& graph, NodeId node) const {
+  return is_stored[node] && !raises_level(graph, graph[node], level[node]);
+}
+
+int Levels::rank(const codegen::Graph& graph, NodeId node) const {
+  return 2 * level[node] + (is_value(graph, node) ? 1 : 0);  // a stored value may need reductions of its own level
+}
+
+Levels levels_of(const codegen::Graph& graph) {
+  Levels levels;
+  levels.level.resize(graph.size(), 0);
+  levels.is_stored.resize(graph.size(), 0);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (!has_value_operands(node)) continue;
+    int& level = levels.level[id];
+    for (const NodeId operand : node.inputs()) level = std::max(level, levels.level[operand]);
+    if (raises_level(graph, node, level)) ++level;
+    if (level <= max_passes) continue;
+    for (const NodeId operand : node.inputs()) {
+      const int below = levels.level[operand];
+      if (below > 0 && block_of(below) < block_of(level)) mark_stored(graph, operand, levels);
+    }
+  }
+  return levels;
+}
+
+Shape operand_shape(const Source& source, NodeId node) {
+  const Node& reduction = source.graph[node];
+  if (reduction.arity == 1) return source.shapes[reduction.operands[0]];
+  const Shape both[] = {source.shapes[reduction.operands[0]], source.shapes[reduction.operands[1]]};
+  return broadcast(node_name(reduction), both, where_of(source.graph, node));
+}
+
+std::int64_t joined_elements(const Source& source, NodeId node) {
+  const Shape shape = operand_shape(source, node);
+  const std::uint8_t axes = source.graph.reduction(source.graph[node]).axes;
+  Shape joined;
+  for (int axis = 0; axis < shape.rank; ++axis)
+    if ((axes >> axis & 1) != 0) joined.extents[joined.rank++] = shape.extents[axis];
+  return element_count(node_name(source.graph[node]), joined, where_of(source.graph, node));
+}
+
+std::optional<AxisMap> match_axes(const Shape& operand, std::uint8_t reduced, const Shape& loop,
+                                  std::span<const int> loop_axes) {
+  AxisMap result;
+  result.fill(-1);
+  std::vector<int> free(loop_axes.begin(), loop_axes.end());
+  for (int axis = 0; axis < operand.rank; ++axis) {
+    if ((reduced >> axis & 1) == 0 || operand.extents[axis] == 1) continue;
+    const auto found =
+        std::find_if(free.begin(), free.end(), [&](int at) { return loop.extents[at] == operand.extents[axis]; });
+    if (found == free.end()) return std::nullopt;
+    result[axis] = *found;
+    free.erase(found);
+  }
+  if (!free.empty()) return std::nullopt;
+  return result;
+}
+
+std::string reduction_text(const Source& source, NodeId node) {
+  const Node& at = source.graph[node];
+  if (at.kind == NodeKind::element) return reduction_text(source, at.operands[0]);
+  if (at.kind == NodeKind::view) return fmt::format("the operand of a reshape to {}", to_text(source.shapes[node]));
+  if (at.kind != NodeKind::reduce && at.kind != NodeKind::scan)
+    return fmt::format("a value of shape {}", to_text(source.shapes[node]));
+  const codegen::ReductionSpec& spec = source.graph.reduction(at);
+  return fmt::format("{} {} {} of {}", name_of(spec.kind), at.kind == NodeKind::scan ? "along" : "over",
+                     axes_text(spec.axes), to_text(operand_shape(source, node)));
+}
+
+void fail_empty_reduction(const Source& source, NodeId node) {
+  const codegen::ReductionSpec& spec = source.graph.reduction(source.graph[node]);
+  const Shape shape = operand_shape(source, node);
+  fail<ShapeError>(
+      "kl::{} over {} of shape {} joins no element{} and has no identity; make the axis longer, or choose another "
+      "value with kl::where before reducing",
+      name_of(spec.kind), axes_text(spec.axes), to_text(shape), place(where_of(source.graph, node)));
+}
+
+}  // namespace kiln::dsl

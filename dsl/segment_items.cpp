@@ -1,0 +1,149 @@
+// dsl/segment_items.cpp -- the loop of one value, and which of its reductions run in it.
+#include <algorithm>
+
+#include "dsl/infer.h"
+#include "dsl/segment_planner.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+
+using codegen::Node;
+using codegen::NodeKind;
+
+namespace {
+
+/// More tries than these find nothing better in practice.
+constexpr std::size_t max_candidates = 4;
+constexpr int max_rounds = 8;
+
+std::int64_t elements_of(const Shape& loop) { return element_count("reduce", loop, {}); }
+
+}  // namespace
+
+NodeId SegmentPlanner::reduction_of(NodeId node) const {
+  const Node& at = source_.graph[node];
+  return at.kind == NodeKind::element ? at.operands[0] : node;
+}
+
+void SegmentPlanner::lower(const Item& item, ItemPlan& plan) const {
+  const LoweringRules rules{plan.loop.loop, plan.loop.reduced, plan.loop.scans, item.rank, plan.cut};
+  const Root root{item.node, item.shape, plan.loop.axes};
+  plan.lowered = lower_roots(source_, &levels_, rules, std::span(&root, 1));
+}
+
+/// Lowers until no reduction is met in two contexts: those that are come from temporaries.
+void SegmentPlanner::settle(const Item& item, ItemPlan& plan) const {
+  for (int round = 0;; ++round) {
+    lower(item, plan);
+    std::vector<NodeId> unclear = ambiguous(plan.lowered, source_.graph);
+    if (unclear.empty()) return;
+    if (round == max_rounds)
+      for (const Fused& fused : plan.lowered.fused)
+        if (fused.node != reduction_of(item.node)) plan.cut.insert(fused.node);
+    plan.cut.insert(unclear.begin(), unclear.end());
+  }
+}
+
+/// Loops in which a reduction that the item needs could run, the largest first.
+std::vector<LoopChoice> SegmentPlanner::candidates(const Item& item, const std::vector<Cut>& cuts) const {
+  std::vector<LoopChoice> found;
+  for (const Cut& cut : cuts) {
+    const NodeId node = reduction_of(cut.node);
+    const NodeKind kind = source_.graph[node].kind;
+    const bool is_own = node == reduction_of(item.node);
+    if ((kind != NodeKind::reduce && kind != NodeKind::scan) || (levels_.is_stored[node] && !is_own)) continue;
+    const std::optional<LoopChoice> choice = kind == NodeKind::scan
+                                                 ? scan_loop(source_, node, cut.context, item.shape)
+                                                 : reduction_loop(source_, node, cut.context, item.shape);
+    if (!choice) continue;
+    const auto same = [&](const LoopChoice& other) {
+      return other.order == choice->order && other.axes == choice->axes && other.scans == choice->scans;
+    };
+    if (std::none_of(found.begin(), found.end(), same)) found.push_back(*choice);
+    if (found.size() == 4 * max_candidates) break;
+  }
+  std::stable_sort(found.begin(), found.end(), [](const LoopChoice& a, const LoopChoice& b) {
+    return a.scans != b.scans ? a.scans : elements_of(a.loop) > elements_of(b.loop);
+  });
+  if (found.size() > max_candidates) found.resize(max_candidates);
+  return found;
+}
+
+std::string SegmentPlanner::chain_reason(const codegen::ChainFacts& facts) const {
+  return fmt::format(
+      "{} {} of {} elements, {} bytes each, are too few and too long to be kept while they are read once", facts.rows,
+      facts.columns ? "columns" : "rows", facts.length, facts.length * facts.bytes);
+}
+
+/// Fills `plan`, whose loop is given; false where nothing is gained by it.
+bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
+  settle(item, plan);
+  const bool per_element = plan.loop.is_per_element(item.shape.rank);
+  std::vector<NodeId> needed = needed_by_others(plan.lowered);
+  if (plan.loop.scans) {
+    while (!needed.empty()) {
+      plan.cut.insert(needed.begin(), needed.end());
+      settle(item, plan);
+      needed = needed_by_others(plan.lowered);
+    }
+  } else if (!plan.lowered.fused.empty() && (per_element || !needed.empty())) {
+    const codegen::ChainFacts facts = chain_facts(plan.lowered.body.leaves, plan.loop.loop, plan.loop.reduced);
+    plan.is_chain = chain_fits_(facts, device_);
+    if (!plan.is_chain) {
+      for (const Fused& fused : plan.lowered.fused) reasons_.try_emplace(fused.node, chain_reason(facts));
+      if (per_element) return false;
+      plan.cut.insert(needed.begin(), needed.end());
+      settle(item, plan);
+    }
+  }
+  return !plan.lowered.fused.empty();
+}
+
+ItemPlan SegmentPlanner::plan(const Item& item) {
+  ItemPlan elementwise;
+  elementwise.loop = elementwise_loop(item.shape);
+  lower(item, elementwise);
+  for (const LoopChoice& choice : candidates(item, elementwise.lowered.cuts)) {
+    ItemPlan plan;
+    plan.loop = choice;
+    if (attempt(item, plan)) return plan;
+  }
+  const bool reads_itself = std::any_of(elementwise.lowered.cuts.begin(), elementwise.lowered.cuts.end(),
+                                        [&](const Cut& cut) { return cut.node == item.key; });
+  KILN_INTERNAL_CHECK(!reads_itself, "no loop for {}", reduction_text(source_, item.key));
+  return elementwise;
+}
+
+std::string SegmentPlanner::reason_of(const Cut& cut, const ItemPlan& plan) const {
+  const NodeId node = reduction_of(cut.node);
+  const NodeKind kind = source_.graph[node].kind;
+  if (kind == NodeKind::view) return "no kernel can compute it in the order that the reshape asks for";
+  if (levels_.is_stored[node])
+    return fmt::format("a kernel joins at most {} reductions that need one another", max_passes);
+  const auto known = reasons_.find(node);
+  if (known != reasons_.end()) return known->second;
+  if (plan.cut.contains(node)) return "it is needed in more than one way";
+  if (kind == NodeKind::scan) return "what needs it does not run along it element by element";
+  return "its rows are not the rows of the kernel that needs it";
+}
+
+/// Wants a temporary for everything that the plan reads.
+void SegmentPlanner::request(const Item& item, const ItemPlan& plan) {
+  for (const Cut& cut : plan.lowered.cuts) {
+    const int rank = levels_.rank(source_.graph, cut.node);
+    KILN_INTERNAL_CHECK(item.rank < 0 || rank < item.rank, "{} needs {}", reduction_text(source_, item.key),
+                        reduction_text(source_, cut.node));
+    const auto number = static_cast<std::uint32_t>(result_.temporaries.size());
+    if (!numbers_.try_emplace(cut.node, number).second) continue;
+    wanted_[rank].push_back(cut.node);
+    const Node& node = source_.graph[cut.node];
+    const Shape& shape = source_.shapes[node.kind == NodeKind::view ? node.operands[0] : cut.node];
+    result_.temporaries.push_back({compute_type(node.type), shape});
+    const std::int64_t bytes = element_count("temporary", shape, where_of(source_.graph, cut.node)) *
+                               static_cast<std::int64_t>(size_of(compute_type(node.type)));
+    result_.notes.push_back(fmt::format("{} is computed first, into a temporary of {} bytes: {}",
+                                        reduction_text(source_, cut.node), bytes, reason_of(cut, plan)));
+  }
+}
+
+}  // namespace kiln::dsl

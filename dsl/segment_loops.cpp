@@ -1,0 +1,165 @@
+// dsl/segment_loops.cpp -- maps reduced axes onto loop axes and sums up what a kernel reads.
+#include "dsl/segment_loops.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+namespace kiln::dsl {
+namespace {
+
+bool is_reduced(const codegen::ReductionSpec& spec, int axis) { return (spec.axes >> axis & 1) != 0; }
+
+/// One axis of a loop in the making: where it comes from in the value.
+struct LoopAxis {
+  std::int64_t extent;
+  bool reduced;
+  int value_axis;  ///< -1: the value has no such axis
+};
+
+/// Kept axes, then reduced ones, each in the order given.
+std::optional<LoopChoice> arranged(const std::vector<LoopAxis>& order) {
+  LoopChoice choice;
+  choice.axes.fill(-1);
+  if (order.size() > static_cast<std::size_t>(max_rank)) return std::nullopt;
+  for (const bool reduced : {false, true}) {
+    for (const LoopAxis& axis : order) {
+      if (axis.reduced != reduced) continue;
+      if (axis.value_axis >= 0) choice.axes[axis.value_axis] = choice.loop.rank;
+      choice.loop.extents[choice.loop.rank++] = axis.extent;
+      choice.reduced += reduced ? 1 : 0;
+    }
+  }
+  for (const LoopAxis& axis : order) choice.order.emplace_back(axis.extent, axis.reduced);
+  return choice;
+}
+
+/// The axis along which neighbours in memory lie: the smallest step.
+int nearest_axis(const Strided& view) {
+  int nearest = -1;
+  for (int axis = 0; axis < view.shape.rank; ++axis) {
+    if (view.strides[axis] == 0) continue;
+    if (nearest < 0 || std::abs(view.strides[axis]) < std::abs(view.strides[nearest])) nearest = axis;
+  }
+  return nearest;
+}
+
+}  // namespace
+
+bool LoopChoice::is_per_element(int rank) const {
+  return std::any_of(axes.begin(), axes.begin() + rank, [&](int axis) { return axis >= loop.rank - reduced; });
+}
+
+LoopChoice elementwise_loop(const Shape& shape) {
+  LoopChoice choice;
+  choice.loop = shape;
+  choice.axes.fill(-1);
+  for (int axis = 0; axis < shape.rank; ++axis) choice.axes[axis] = axis;
+  return choice;
+}
+
+std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, const Context& context,
+                                         const Shape& shape) {
+  if (context.parent >= 0) return std::nullopt;
+  const codegen::ReductionSpec& spec = source.graph.reduction(source.graph[node]);
+  const Shape operand = operand_shape(source, node);
+  std::vector<char> placed(static_cast<std::size_t>(max_rank), 0);
+  // The value's axes that the reduction does not depend on are its rows, unless there are none: then it is per row.
+  std::vector<int> free;
+  int used = 0;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    if (shape.extents[axis] == 1) continue;
+    bool depends = false;
+    for (int k = 0; k < context.shape.rank; ++k) depends = depends || context.rows[k][axis] != 0;
+    if (depends) {
+      ++used;
+    } else {
+      free.push_back(axis);
+    }
+  }
+  AxisMap rows;
+  rows.fill(-1);
+  if (!free.empty()) {
+    const std::optional<AxisMap> matched = match_axes(operand, spec.axes, shape, free);
+    if (!matched) return std::nullopt;
+    rows = *matched;
+  }
+  std::vector<LoopAxis> order;
+  int kept = 0;
+  for (int k = 0; k < operand.rank; ++k) {
+    if (is_reduced(spec, k)) {
+      if (operand.extents[k] > 1) order.push_back({operand.extents[k], true, rows[k]});
+    } else {
+      for (int axis = 0; axis < shape.rank; ++axis) {
+        if (shape.extents[axis] == 1 || context.rows[kept][axis] == 0 || placed[axis]) continue;
+        placed[axis] = 1;
+        order.push_back({shape.extents[axis], false, axis});
+      }
+    }
+    kept += !is_reduced(spec, k) || spec.keepdims ? 1 : 0;
+  }
+  return arranged(order);
+}
+
+std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context, const Shape& shape) {
+  if (context.parent >= 0) return std::nullopt;
+  const int along = std::countr_zero(source.graph.reduction(source.graph[node]).axes);
+  int value_axis = -1;
+  for (int axis = 0; axis < shape.rank; ++axis)
+    if (shape.extents[axis] > 1 && context.rows[along][axis] != 0) value_axis = axis;
+  if (value_axis < 0) return std::nullopt;
+  std::vector<LoopAxis> order;
+  for (int axis = 0; axis < shape.rank; ++axis)
+    if (shape.extents[axis] > 1) order.push_back({shape.extents[axis], axis == value_axis, axis});
+  std::optional<LoopChoice> choice = arranged(order);
+  if (choice) choice->scans = true;
+  return choice;
+}
+
+codegen::ChainFacts chain_facts(std::span<const Leaf> leaves, const Shape& loop, int reduced) {
+  codegen::ChainFacts facts;
+  const int kept = loop.rank - reduced;
+  for (int axis = 0; axis < loop.rank; ++axis) (axis < kept ? facts.rows : facts.length) *= loop.extents[axis];
+  std::int64_t along_kept = 0;
+  facts.bytes = 0;
+  for (const Leaf& leaf : leaves) {
+    // Operands that all rows share, and those that are one value per row, are read once.
+    const auto moves = [](std::int64_t stride) { return stride != 0; };
+    const auto strides = leaf.view.strides.begin();
+    const bool by_row = kept == 0 || std::any_of(strides, strides + kept, moves);
+    if (leaf.iota || !by_row || !std::any_of(strides + kept, strides + loop.rank, moves)) continue;
+    const auto bytes = static_cast<std::int64_t>(size_of(leaf.type));
+    facts.bytes += bytes;
+    if (nearest_axis(leaf.view) < kept) along_kept += bytes;
+  }
+  facts.columns = 2 * along_kept > facts.bytes;
+  return facts;
+}
+
+std::vector<NodeId> needed_by_others(const Lowered& lowered) {
+  const codegen::Graph& body = lowered.body.graph;
+  std::vector<char> is_needed(body.size(), 0);  // some reduction needs this node
+  for (NodeId id = body.size(); id-- > 0;) {
+    const codegen::Node& node = body[id];
+    const bool joins = node.kind == codegen::NodeKind::reduce || node.kind == codegen::NodeKind::scan;
+    for (const NodeId operand : node.inputs()) is_needed[operand] |= is_needed[id] | (joins ? 1 : 0);
+  }
+  std::vector<NodeId> result;
+  for (const Fused& fused : lowered.fused)
+    if (is_needed[fused.body]) result.push_back(fused.node);
+  return result;
+}
+
+std::vector<NodeId> ambiguous(const Lowered& lowered, const codegen::Graph& graph) {
+  std::unordered_set<NodeId> fused, result;
+  for (const Fused& at : lowered.fused)
+    if (!fused.insert(at.node).second) result.insert(at.node);
+  for (const Cut& at : lowered.cuts) {
+    const codegen::Node& node = graph[at.node];
+    const NodeId reduction = node.kind == codegen::NodeKind::element ? node.operands[0] : at.node;
+    if (fused.contains(reduction)) result.insert(reduction);
+  }
+  return {result.begin(), result.end()};
+}
+
+}  // namespace kiln::dsl

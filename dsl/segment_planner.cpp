@@ -1,0 +1,186 @@
+// dsl/segment_planner.cpp -- groups the values of a call into kernels, consumers first, so that every need is known in
+// time.
+#include "dsl/segment_planner.h"
+
+#include <algorithm>
+
+#include "dsl/infer.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+
+using codegen::Node;
+using codegen::NodeKind;
+
+namespace {
+
+/// A kernel with more accumulators than these keeps them in memory.
+constexpr std::size_t max_reductions = 32;
+
+bool is_elementwise(const codegen::Graph& graph) {
+  return std::none_of(graph.nodes().begin(), graph.nodes().end(),
+                      [](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; });
+}
+
+bool is_empty(const Shape& shape) {
+  return std::find(shape.span().begin(), shape.span().end(), 0) != shape.span().end();
+}
+
+/// Outputs of one shape share a kernel.
+Segmentation elementwise_segments(const Source& source, std::span<const Shape> loops) {
+  Segmentation result;
+  for (std::uint32_t t = 0; t < loops.size(); ++t) {
+    if (is_empty(loops[t])) continue;
+    auto same = std::find_if(result.segments.begin(), result.segments.end(),
+                             [&](const Segment& segment) { return segment.loop == loops[t]; });
+    if (same == result.segments.end()) {
+      same = result.segments.emplace(same);
+      same->loop = loops[t];
+    }
+    same->outputs.push_back({false, t, elementwise_loop(loops[t]).axes});
+  }
+  for (Segment& segment : result.segments) {
+    std::vector<NodeId> outputs;
+    for (const SegmentOutput& output : segment.outputs) outputs.push_back(source.graph.outputs[output.number]);
+    segment.body = lower(source.graph, source.shapes, source.operands, outputs, segment.loop);
+  }
+  return result;
+}
+
+}  // namespace
+
+/// May `plan` share a kernel with the items of `group`?
+bool SegmentPlanner::accepts(const ItemGroup& group, const ItemPlan& plan) const {
+  const LoopChoice& loop = group.loop();
+  if (loop.order != plan.loop.order || loop.loop != plan.loop.loop || loop.scans != plan.loop.scans) return false;
+  for (const Fused& fused : plan.lowered.fused) {
+    const auto known = group.fused.find(fused.node);
+    if (known != group.fused.end() && known->second != fused.operand) return false;
+    if (group.read.contains(fused.node)) return false;
+  }
+  for (const Cut& cut : plan.lowered.cuts)
+    if (group.fused.contains(reduction_of(cut.node))) return false;
+  if (plan.lowered.fused.empty()) return true;
+  if (group.fused.size() + plan.lowered.fused.size() > max_reductions) return false;
+  if (!group.is_chain && !plan.is_chain) return true;
+  std::vector<Leaf> leaves(group.leaves.begin(), group.leaves.end());
+  for (const Leaf& leaf : plan.lowered.body.leaves)
+    if (!group.leaves.contains(leaf)) leaves.push_back(leaf);
+  return chain_fits_(chain_facts(leaves, loop.loop, loop.reduced), device_);
+}
+
+void SegmentPlanner::join(ItemGroup& group, Item item, ItemPlan plan) const {
+  for (const Fused& fused : plan.lowered.fused) group.fused.try_emplace(fused.node, fused.operand);
+  for (const Cut& cut : plan.lowered.cuts) {
+    group.read.insert(reduction_of(cut.node));
+    group.highest_read = std::max(group.highest_read, levels_.rank(source_.graph, cut.node));
+  }
+  group.leaves.insert(plan.lowered.body.leaves.begin(), plan.lowered.body.leaves.end());
+  group.is_chain = group.is_chain || plan.is_chain;
+  group.items.push_back(item);
+  group.plans.push_back(std::move(plan));
+}
+
+/// Into the first group that accepts it, or one of its own.
+void SegmentPlanner::place(std::vector<ItemGroup>& groups, Item item, ItemPlan plan) const {
+  for (ItemGroup& group : groups)
+    if (accepts(group, plan)) return join(group, item, std::move(plan));
+  join(groups.emplace_back(), item, std::move(plan));
+}
+
+void SegmentPlanner::plan_targets(std::span<const Shape> loops) {
+  for (std::uint32_t t = 0; t < loops.size(); ++t) {
+    if (is_empty(loops[t])) continue;
+    const NodeId node = source_.graph.outputs[t];
+    const Item item{node, node, loops[t], false, t, -1};
+    ItemPlan plan = this->plan(item);
+    request(item, plan);
+    place(targets_, item, std::move(plan));
+  }
+}
+
+/// All that is wanted of one rank: nothing among it needs another.
+void SegmentPlanner::plan_temporaries(int rank) {
+  std::vector<ItemGroup> groups;
+  // A target that needs nothing of this rank may share the pass of a value that others wait for.
+  for (auto group = targets_.begin(); group != targets_.end();) {
+    const bool may_share = group->loop().reduced > 0 && group->highest_read < rank;
+    if (may_share) groups.push_back(std::move(*group));
+    group = may_share ? targets_.erase(group) : std::next(group);
+  }
+  std::vector<NodeId> nodes = std::move(wanted_[rank]);
+  std::sort(nodes.begin(), nodes.end());
+  for (const NodeId node : nodes) {
+    const Node& at = source_.graph[node];
+    const NodeId value = at.kind == NodeKind::view && !levels_.is_value(source_.graph, node) ? at.operands[0] : node;
+    const Item item{node, value, source_.shapes[value], true, numbers_.at(node), rank};
+    ItemPlan plan = this->plan(item);
+    request(item, plan);
+    place(groups, item, std::move(plan));
+  }
+  for (ItemGroup& group : groups) {
+    const bool waits =
+        std::any_of(group.items.begin(), group.items.end(), [](const Item& i) { return i.is_temporary; });
+    (waits ? finished_ : targets_).push_back(std::move(group));
+  }
+}
+
+void SegmentPlanner::finish(const ItemGroup& group) {
+  const LoopChoice& loop = group.loop();
+  Segment segment;
+  segment.loop = loop.loop;
+  segment.reduced = loop.reduced;
+  LoweringRules rules{loop.loop, loop.reduced, loop.scans, -1, {}};
+  std::vector<Root> roots;
+  for (std::size_t i = 0; i < group.items.size(); ++i) {
+    const Item& item = group.items[i];
+    const ItemPlan& plan = group.plans[i];
+    roots.push_back({item.node, item.shape, plan.loop.axes});
+    segment.outputs.push_back({item.is_temporary, item.number, plan.loop.axes});
+    rules.cut.insert(plan.cut.begin(), plan.cut.end());
+    if (item.rank >= 0) rules.rank = item.rank;
+  }
+  segment.body = lower_roots(source_, &levels_, rules, roots).body;
+  for (Leaf& leaf : segment.body.leaves)
+    if (leaf.temporary >= 0) leaf.temporary = static_cast<int>(numbers_.at(static_cast<NodeId>(leaf.temporary)));
+  codegen::Graph& body = segment.body.graph;
+  for (std::size_t i = 0; i < group.items.size(); ++i) {
+    if (!group.items[i].is_temporary) continue;
+    const DType type = result_.temporaries[group.items[i].number].type;
+    body.outputs[i] = body.cast(body.outputs[i], type);
+  }
+  if (loop.reduced > 0 && !loop.scans)
+    segment.holds_rows = codegen::holds_rows(chain_facts(segment.body.leaves, loop.loop, loop.reduced), device_);
+  result_.segments.push_back(std::move(segment));
+}
+
+Segmentation SegmentPlanner::run(std::span<const Shape> loops) {
+  plan_targets(loops);
+  while (!wanted_.empty()) {
+    const int rank = wanted_.rbegin()->first;
+    plan_temporaries(rank);
+    wanted_.erase(rank);
+  }
+  std::reverse(finished_.begin(), finished_.end());
+  std::sort(targets_.begin(), targets_.end(),
+            [](const ItemGroup& a, const ItemGroup& b) { return a.items.front().number < b.items.front().number; });
+  std::move(targets_.begin(), targets_.end(), std::back_inserter(finished_));
+  for (const ItemGroup& group : finished_) finish(group);
+  return std::move(result_);
+}
+
+Segmentation segment(const codegen::Graph& graph, std::span<const Shape> shapes, std::span<const Operand> operands,
+                     std::span<const Shape> loops, const codegen::DeviceTraits& device) {
+  const Source source{graph, shapes, operands};
+  Segmentation result =
+      is_elementwise(graph) ? elementwise_segments(source, loops) : SegmentPlanner(source, device).run(loops);
+  std::size_t writers = 0;
+  for (const Segment& segment : result.segments)
+    writers += std::any_of(segment.outputs.begin(), segment.outputs.end(),
+                           [](const SegmentOutput& output) { return !output.is_temporary; });
+  if (writers > 1)
+    result.notes.push_back(fmt::format("{} kernels: outputs of different shapes do not share a loop", writers));
+  return result;
+}
+
+}  // namespace kiln::dsl
