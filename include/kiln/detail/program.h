@@ -143,6 +143,9 @@ KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
 /// points to, is changed in place; unchanged when it throws.
 KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count,
                       Where where);
+/// The view of an expression whose view is not the expression of viewed operands, as a shared subexpression.
+KILN_API Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count,
+                              Where where);
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.

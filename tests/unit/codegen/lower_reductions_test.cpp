@@ -195,6 +195,7 @@ TEST(LowerReductions, SquaredDeviationsOfSpecialRows) {
       EXPECT_TRUE(same(deviations_of<float>(program, {-3.5f}, order), 0.0f)) << "one element";
       EXPECT_TRUE(same(deviations_of<float>(program, {-3.0f, -3.0f, -3.0f, -3.0f}, order), 0.0f));
       EXPECT_TRUE(same(deviations_of<float>(program, {1.0f, 3.0f}, order), 2.0f));
+      EXPECT_TRUE(same(deviations_of<float>(program, {1e25f, 1e25f}, order), 0.0f)) << "squares of means overflow";
       for (const float special : {INFINITY, -INFINITY, NAN}) {
         EXPECT_TRUE(same(deviations_of<float>(program, {special}, order), NAN));
         EXPECT_TRUE(same(deviations_of<float>(program, {1.0f, special, 2.0f}, order), NAN));
