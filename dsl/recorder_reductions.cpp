@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 
+#include <kiln/detail/axes.h>
 #include <kiln/detail/reduction_rules.h>
 
 #include "dsl/recorder.h"

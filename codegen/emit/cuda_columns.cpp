@@ -27,10 +27,11 @@ void ColumnWriter::statements() {
   position();
   rows_of_block();
   if (schedule_.resident) {
-    declare_rows();
-    open("if (last > 0)");
-    load_rows("at >= last");
-    close();
+    std::vector<std::size_t> all;
+    for (std::size_t a = 0; a < kernel_.first_store(); ++a) {
+      if (is_element(a)) all.push_back(a);
+    }
+    load_rows(std::move(all), "at >= last");
   }
   for (std::size_t pass = 0; pass < passes_count(); ++pass) {
     const bool everywhere = pass + 1 < passes_count() || stages_.has_element_outputs;
@@ -105,7 +106,8 @@ void ColumnWriter::accumulate(std::size_t pass) {
   unrolled("k", schedule_.vector);
   line("{} batch[{}];", type, schedule_.items);
   unrolled("u", schedule_.items);
-  if (needs_coordinates()) row_coordinates(schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y");
+  if (needs_coordinates(operands(pass)))
+    row_coordinates(schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y");
   element_values(operands(pass), [this](std::size_t a) { return element_place(a); });
   line("batch[u] = {} ? {} : {};", exists(), element_state(pass), identity(pass));
   close();
@@ -131,8 +133,7 @@ void ColumnWriter::read_rows(std::size_t pass) {
     unrolled("tail", 2);
     open(fmt::format("for (; tail ? row < last : row + {}u * blockDim.y < last; row += {}u * blockDim.y)",
                      schedule_.items - 1, schedule_.items));
-    declare_rows();
-    load_rows("tail && at >= last");
+    load_rows(operands_below(operands(pass)), "tail && at >= last");
     accumulate(pass);
     close();
     close();
@@ -187,8 +188,7 @@ void ColumnWriter::element_outputs() {
     open(fmt::format("for ({} n = (last + step - 1) / step; n-- > 0;)", index_));
     line("const {} row = first + n * step;", index_);
     line("if (row >= last) continue;");
-    declare_rows();
-    load_rows("at >= last");
+    load_rows(operands_below(roots), "at >= last");
   }
   for (const std::size_t a : stores(true)) {
     line("{} {}[{}][{}];", storage(a), access_name(a), schedule_.items, schedule_.vector);
@@ -197,7 +197,7 @@ void ColumnWriter::element_outputs() {
   const std::string row = schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y";
   unrolled("u", schedule_.items);
   unrolled("k", schedule_.vector);
-  if (needs_coordinates()) row_coordinates(row);
+  if (needs_coordinates(roots)) row_coordinates(row);
   element_values(roots, [this](std::size_t a) { return element_place(a); });
   for (const std::size_t a : stores(true))
     line("{}{}[u][k] = {};", access_name(a), rounds(a) ? "_f32" : "", name(stored_value(a)));

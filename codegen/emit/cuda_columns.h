@@ -29,8 +29,8 @@ class ColumnWriter final : public ReductionWriter {
   // cuda_columns_body.cpp: values per column and per element, loads and stores.
   void column_values(std::span<const NodeId> roots);
   void load_columns(std::size_t a);
-  void declare_rows();
-  void load_rows(const std::string& beyond);
+  /// The loads of a batch, of those accesses that hold memory.
+  void load_rows(std::vector<std::size_t> loads, const std::string& beyond);
   void row_coordinates(const std::string& linear);
   std::string row_offset(std::size_t a) const;
   void decode(const std::string& linear, int first_axis, int end_axis);
@@ -39,12 +39,13 @@ class ColumnWriter final : public ReductionWriter {
   /// One output of the rows or columns at hand, rounded where it has to be, from arrays called `<output>_f32`.
   void round_results(std::size_t a, const std::string& index);
   bool is_element(std::size_t a) const { return is_per_element(kernel_, kernel_.accesses[a]); }
-  bool is_row_load(std::size_t a) const { return !is_store(a) && !is_iota(a) && is_element(a); }
   AxisClass column_class(std::size_t a) const { return kernel_.accesses[a].axes[static_cast<std::size_t>(kept_ - 1)]; }
   int vector_width(std::size_t a) const;
   std::string element_place(std::size_t a) const;
   std::string column_place(std::size_t a) const;
-  bool needs_coordinates() const;
+  /// Accesses that the values per element below `roots` read.
+  std::vector<std::size_t> operands_below(std::span<const NodeId> roots) const;
+  bool needs_coordinates(std::span<const NodeId> roots) const;
 
   int kept_;  ///< number of kept axes
   bool chain_;

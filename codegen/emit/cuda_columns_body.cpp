@@ -89,32 +89,36 @@ void ColumnWriter::load_columns(std::size_t a) {
   read_vector(a, name, pointers_[a]);
 }
 
-void ColumnWriter::declare_rows() {
-  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (!is_row_load(a)) continue;
-    if (column_class(a) == AxisClass::broadcast) {
-      line("{} {}[{}];", storage(a), access_name(a), schedule_.items);
-    } else {
-      line("{} {}[{}][{}];", storage(a), access_name(a), schedule_.items, schedule_.vector);
-    }
+std::vector<std::size_t> ColumnWriter::operands_below(std::span<const NodeId> roots) const {
+  const std::vector<char> needed = below(roots);
+  std::vector<std::size_t> result;
+  for (NodeId id = 0; id < kernel_.body.size(); ++id) {
+    const NodeKind kind = kernel_.body[id].kind;
+    if (needed[id] && stages_.per_element[id] && (kind == NodeKind::load || kind == NodeKind::iota))
+      result.push_back(static_cast<std::size_t>(kernel_.body[id].payload));
   }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+bool ColumnWriter::needs_coordinates(std::span<const NodeId> roots) const {
+  const std::vector<std::size_t> operands = operands_below(roots);
+  return std::any_of(operands.begin(), operands.end(), [this](std::size_t a) { return is_iota(a); });
 }
 
 /// All loads of a batch. Row `at` reads the last one where it is `beyond` the end: no load waits for a branch.
-void ColumnWriter::load_rows(const std::string& beyond) {
-  const bool any = [&] {
-    for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-      if (is_row_load(a)) return true;
-    }
-    return false;
-  }();
-  if (!any) return;
+void ColumnWriter::load_rows(std::vector<std::size_t> loads, const std::string& beyond) {
+  std::erase_if(loads, [this](std::size_t a) { return is_iota(a); });
+  if (loads.empty()) return;
+  for (const std::size_t a : loads) {
+    const std::string columns = column_class(a) == AxisClass::broadcast ? "" : fmt::format("[{}]", schedule_.vector);
+    line("{} {}[{}]{}{};", storage(a), access_name(a), schedule_.items, columns, schedule_.resident ? " = {}" : "");
+  }
+  if (schedule_.resident) open("if (last > 0)");
   unrolled("u", schedule_.items);
-  const std::string row = schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y";
-  line("const {} at = {};", index_, row);
+  line("const {} at = {};", index_, schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y");
   row_coordinates(beyond + " ? last - 1 : at");
-  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (!is_row_load(a)) continue;
+  for (const std::size_t a : loads) {
     const std::string from = pointers_[a] + row_offset(a);
     if (column_class(a) == AxisClass::broadcast) {
       line("{}[u] = *({});", access_name(a), from);
@@ -123,13 +127,7 @@ void ColumnWriter::load_rows(const std::string& beyond) {
     }
   }
   close();
-}
-
-bool ColumnWriter::needs_coordinates() const {
-  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) && is_element(a)) return true;
-  }
-  return false;
+  if (schedule_.resident) close();
 }
 
 /// Declares the coordinates of row `linear` along the reduced axes.

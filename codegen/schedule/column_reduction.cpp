@@ -132,7 +132,7 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
 /// Rows of one batch: enough bytes in flight, not so many elements that the body becomes long.
 int choose_items(const Kernel& kernel, const Work& work, int most_bytes) {
   int items = std::clamp(power_of_two_down(most_bytes / (work.vector * work.bytes)), 1, 16);
-  while (items > 4 && items * work.registers > 24) items /= 2;  // states of a batch
+  while (items > 4 && items * work.registers > 32) items /= 2;  // states of a batch
   const auto nodes = static_cast<std::int64_t>(kernel.body.size());
   while (items > 1 && nodes * items * work.vector > 2048) items /= 2;
   while (items > 1 && items / 2 >= work.rows) items /= 2;
@@ -220,7 +220,7 @@ Schedule choose_columns(const Kernel& kernel, const Extents& extents, const Devi
     spread(work, device, schedule);
   }
   // Registers: the batch, the states of the columns (twice while they are joined), addresses.
-  const int loads = schedule.items * (std::max(1, work.vector * work.bytes / 4) + work.scalars);
+  const int loads = schedule.items * (std::max(1, work.vector * std::max(work.bytes, 2) / 4) + work.scalars);
   const int states = work.vector * work.registers * (work.long_join ? 2 : 1);
   const int registers = loads + states + (kernel.reduced > 1 ? 8 : 0);
   schedule.min_blocks = std::max(1, (registers > 44 ? 512 : 1024) / schedule.block);
