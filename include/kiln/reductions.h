@@ -91,7 +91,7 @@ auto All::operator()(X&& x, detail::AxisOption a, detail::AxisOption b, detail::
   template <class X>                                                                                    \
   auto id(X&& x, detail::ScanAxis axis = detail::Unset{}, detail::Where w = detail::Where::current()) { \
     return detail::reduce_as<detail::ReducedAs<detail::Reducing::id, std::remove_cvref_t<X>>>(          \
-        w, x, detail::is_movable<X>, detail::scan_call(detail::Reducing::id, axis));                    \
+        w, x, detail::is_movable<X>, detail::reduction_call(detail::Reducing::id, w, axis));            \
   }
 KILN_SCAN(cumsum)
 KILN_SCAN(cumprod)

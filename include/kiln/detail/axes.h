@@ -46,13 +46,17 @@ struct Extent {
 struct Unset {};
 
 /// A trailing argument of a reduction: an axis, a list of axes, kl::keepdims or, where it makes sense, kl::ddof.
-template <bool TakesDdof>
+template <bool TakesDdof, bool TakesKeepdims>
 struct ReductionOption {
   std::uint64_t bits = 0;  ///< as in ReductionCall
   std::int64_t ddof = 0;
 
   constexpr ReductionOption(Unset) {}
-  constexpr ReductionOption(Keepdims) : bits(ReductionCall::keepdims) {}
+  template <class K>
+    requires(std::is_same_v<K, Keepdims>)
+  constexpr ReductionOption(K) : bits(ReductionCall::keepdims) {
+    static_assert(TakesKeepdims, "kiln: a scan keeps the shape; kl::keepdims applies to reductions");
+  }
   template <class D>
     requires(std::is_same_v<D, Ddof>)
   constexpr ReductionOption(D d) : ddof(d.value) {
@@ -112,8 +116,9 @@ struct ReductionOption {
   }
 };
 
-using AxisOption = ReductionOption<false>;
-using VarianceOption = ReductionOption<true>;
+using AxisOption = ReductionOption<false, true>;
+using VarianceOption = ReductionOption<true, true>;
+using ScanAxis = ReductionOption<false, false>;
 
 /// All that a call says, in two words.
 template <class... Option>

@@ -25,19 +25,6 @@ Expression<S> compose_reduction(Where where, const ReductionCall& call, const A&
 }
 
 // ------------------------------------------------------------------ arguments
-/// The axis of a scan.
-struct ScanAxis : AxisOption {
-  using AxisOption::AxisOption;
-  template <class K>
-    requires(std::is_same_v<K, Keepdims>)
-  constexpr ScanAxis(K) : AxisOption(Unset{}) {
-    static_assert(no_dtype<K>::value, "kiln: a scan keeps the shape; kl::keepdims applies to reductions");
-  }
-};
-constexpr ReductionCall scan_call(Reducing function, const ScanAxis& axis) {
-  return {axis.bits | static_cast<std::uint64_t>(function) << ReductionCall::function_shift, 0};
-}
-
 /// What may stand where kl::reduce takes a function.
 template <class F>
 concept combines = std::is_class_v<F> && !std::is_same_v<F, Keepdims> && role_of<F> == Role::none;
