@@ -26,7 +26,7 @@ bool chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
 bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (!device.cuda) return bytes <= cpu_row_bytes;
-  return facts.columns ? holds_columns(facts) : holds(facts, device);
+  return facts.columns ? holds_columns(facts, device) : holds(facts, device);
 }
 
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
