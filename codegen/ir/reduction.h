@@ -19,8 +19,8 @@ struct StateComponent {
 };
 
 /// Joining any states in any order and grouping gives the reduction, up to rounding. The identity is neutral to the
-/// bit: of a float sum it is -0.0, so that a sum of negative zeros keeps its sign, as in NumPy. (No element at all:
-/// PassOptions::empty_rows.)
+/// bit: of a float sum it is -0.0, so that a sum of negative zeros keeps its sign, as if its elements were added to one
+/// another. (No element at all: PassOptions::empty_rows.)
 struct Monoid {
   Reduction kind = Reduction::sum;
   std::vector<StateComponent> components;  ///< one to three
