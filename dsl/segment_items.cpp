@@ -108,8 +108,10 @@ ItemPlan SegmentPlanner::plan(const Item& item) {
     plan.loop = choice;
     if (attempt(item, plan)) return plan;
   }
-  const bool reads_itself = std::any_of(elementwise.lowered.cuts.begin(), elementwise.lowered.cuts.end(),
-                                        [&](const Cut& cut) { return cut.node == item.key; });
+  // A target that the value broadcasts into may read it from a temporary; a temporary must not.
+  const bool reads_itself =
+      item.rank >= 0 && std::any_of(elementwise.lowered.cuts.begin(), elementwise.lowered.cuts.end(),
+                                    [&](const Cut& cut) { return cut.node == item.key; });
   KILN_INTERNAL_CHECK(!reads_itself, "no loop for {}", reduction_text(source_, item.key));
   return elementwise;
 }

@@ -116,6 +116,12 @@ void trace(Recorder& recorder, const void* environment, NodeId* outputs) {
 class Run {
  public:
   explicit Run(Program program) : program_(std::move(program)) { number_scalars(); }
+  void compile(const std::string& arch) {
+    upload();
+    prepare();
+    OwnedSite site;
+    detail::destroy(detail::inspect(site, call_, arch.c_str()));
+  }
   std::string operator()() {
     upload();
     prepare();
@@ -258,16 +264,32 @@ class Run {
 
 }  // namespace
 
-std::string check(const Program& program) {
+namespace {
+
+/// A reshape that no strides can express is refused, with advice; any other exception is a problem.
+template <class Body>
+std::string problem_of(Body body) {
   try {
-    return Run(program)();
+    return body();
   } catch (const kiln::ShapeError& error) {
-    // A reshape that no strides can express is refused, with advice.
     const std::string text = error.what();
     return text.find("reshape") != std::string::npos ? "" : "ShapeError: " + text;
   } catch (const std::exception& error) {
     return std::string("exception: ") + error.what();
   }
+}
+
+}  // namespace
+
+std::string check(const Program& program) {
+  return problem_of([&] { return Run(program)(); });
+}
+
+std::string compile(const Program& program, const std::string& arch) {
+  return problem_of([&] {
+    Run(program).compile(arch);
+    return std::string();
+  });
 }
 
 }  // namespace fuzz

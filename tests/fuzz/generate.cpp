@@ -327,7 +327,7 @@ void Generator::view() {
   }
   add({.kind = NodeKind::view,
        .type = node(a).type,
-       .shape = apply(chosen, shape).shape,
+       .shape = apply_view(chosen, shape).shape,
        .inputs = {a},
        .view = chosen});
 }

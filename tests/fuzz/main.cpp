@@ -17,13 +17,14 @@ namespace {
 struct Settings {
   std::uint64_t first = 1, count = 2000;
   int threads = 2, most_failures = 5;
-  std::string device = "cpu";
+  std::string device = "cpu", arch;
   bool print = false;
 };
 
 const char* usage =
-    "kiln_fuzz [--seed N] [--count N] [--threads N] [--device cpu|cuda] [--failures N] [--print]\n"
-    "Programs of seeds N, N+1, ...; --print shows them instead of running them.\n";
+    "kiln_fuzz [--seed N] [--count N] [--threads N] [--device cpu|cuda] [--compile ARCH] [--failures N] [--print]\n"
+    "Programs of seeds N, N+1, ...; --compile sm_90 compiles them for an architecture that need not be present, and\n"
+    "--print shows them, instead of running them.\n";
 
 bool parse(int argc, char** argv, Settings& settings) {
   for (int i = 1; i < argc; ++i) {
@@ -42,6 +43,8 @@ bool parse(int argc, char** argv, Settings& settings) {
       settings.threads = std::atoi(value);
     else if (name == "--failures")
       settings.most_failures = std::atoi(value);
+    else if (name == "--compile")
+      settings.arch = value;
     else if (name == "--device")
       settings.device = value;
     else
@@ -69,19 +72,23 @@ class Fuzzer {
       const std::uint64_t i = next_++;
       if (i >= settings_.count || failures_ >= settings_.most_failures) return;
       const fuzz::Program program = fuzz::generate(settings_.first + i);
-      const std::string problem = fuzz::check(program);
+      const std::string problem = check(program);
       ++done_;
       if (!problem.empty()) report(program, problem);
     }
   }
 
+  std::string check(const fuzz::Program& program) const {
+    return settings_.arch.empty() ? fuzz::check(program) : fuzz::compile(program, settings_.arch);
+  }
+
   void report(const fuzz::Program& program, const std::string& problem) {
     ++failures_;
-    const fuzz::Program small = fuzz::shrink(program);
+    const fuzz::Program small = fuzz::shrink(program, [this](const fuzz::Program& p) { return check(p); });
     const std::lock_guard lock(output_);
     std::printf("seed %llu: %s\nas found, reduced to %zu nodes: %s\n%s\n",
                 static_cast<unsigned long long>(program.seed), problem.c_str(), small.nodes.size(),
-                fuzz::check(small).c_str(), fuzz::to_text(small).c_str());
+                check(small).c_str(), fuzz::to_text(small).c_str());
     std::fflush(stdout);
   }
 

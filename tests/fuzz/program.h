@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -88,7 +89,7 @@ struct Mapping {
   Shape shape = {};
   std::vector<std::int64_t> source;
 };
-Mapping apply(const View& view, const Shape& from);
+Mapping apply_view(const View& view, const Shape& from);
 /// All views of an operand, from its base array.
 Mapping view_of(const Operand& operand);
 /// NumPy's broadcasting; false when the shapes do not fit.
@@ -106,7 +107,9 @@ std::string to_text(const Program& program);
 
 /// Runs on the current device and compares with the reference. Empty when all is well, else what differs.
 std::string check(const Program& program);
-/// A smaller program that still fails.
-Program shrink(Program program);
+/// Compiles for an architecture that need not be present. Empty, or what went wrong.
+std::string compile(const Program& program, const std::string& arch);
+/// A smaller program in which `check` still finds a problem.
+Program shrink(Program program, const std::function<std::string(const Program&)>& check);
 
 }  // namespace fuzz

@@ -174,7 +174,7 @@ class Evaluator {
       }
       case NodeKind::view: {
         Values result;
-        for (const std::int64_t i : apply(n.view, node(n.inputs[0]).shape).source)
+        for (const std::int64_t i : apply_view(n.view, node(n.inputs[0]).shape).source)
           result.push_back(values(n.inputs[0])[static_cast<std::size_t>(i)]);
         return result;
       }

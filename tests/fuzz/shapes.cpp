@@ -93,7 +93,7 @@ std::vector<std::int64_t> broadcast_source(const Shape& from, const Shape& shape
   return source;
 }
 
-Mapping apply(const View& view, const Shape& from) {
+Mapping apply_view(const View& view, const Shape& from) {
   Mapping result;
   const auto& numbers = view.numbers;
   const auto rank = from.size();
@@ -148,7 +148,7 @@ Mapping view_of(const Operand& operand) {
   Mapping result{operand.base, {}};
   for (std::int64_t i = 0; i < count(operand.base); ++i) result.source.push_back(i);
   for (const View& view : operand.views) {
-    Mapping step = apply(view, result.shape);
+    Mapping step = apply_view(view, result.shape);
     for (std::int64_t& source : step.source) source = result.source[static_cast<std::size_t>(source)];
     result = std::move(step);
   }

@@ -28,7 +28,7 @@ Program pruned(const Program& program) {
   return result;
 }
 
-bool fails(const Program& program) { return !check(program).empty(); }
+using Check = std::function<std::string(const Program&)>;
 
 /// Uses of node `from` become uses of `to`.
 Program redirected(const Program& program, int from, int to) {
@@ -39,12 +39,12 @@ Program redirected(const Program& program, int from, int to) {
   return pruned(result);
 }
 
-bool drop_an_output(Program& program) {
+bool drop_an_output(Program& program, const Check& check) {
   for (std::size_t i = 0; program.outputs.size() > 1 && i < program.outputs.size(); ++i) {
     Program smaller = program;
     smaller.outputs.erase(smaller.outputs.begin() + static_cast<std::ptrdiff_t>(i));
     smaller = pruned(smaller);
-    if (!fails(smaller)) continue;
+    if (check(smaller).empty()) continue;
     program = smaller;
     return true;
   }
@@ -52,12 +52,12 @@ bool drop_an_output(Program& program) {
 }
 
 /// An inner node becomes the output, or a node is bypassed by an operand of the same shape and type.
-bool drop_a_node(Program& program) {
+bool drop_a_node(Program& program, const Check& check) {
   for (int n = 0; n + 1 < static_cast<int>(program.nodes.size()); ++n) {
     Program smaller = program;
     smaller.outputs = {{n, -1}};
     smaller = pruned(smaller);
-    if (smaller.nodes.size() >= program.nodes.size() || !fails(smaller)) continue;
+    if (smaller.nodes.size() >= program.nodes.size() || check(smaller).empty()) continue;
     program = smaller;
     return true;
   }
@@ -67,7 +67,7 @@ bool drop_a_node(Program& program) {
       const Node& other = program.nodes[static_cast<std::size_t>(input)];
       if (other.shape != node.shape || other.type != node.type) continue;
       const Program smaller = redirected(program, n, input);
-      if (!fails(smaller)) continue;
+      if (check(smaller).empty()) continue;
       program = smaller;
       return true;
     }
@@ -75,7 +75,7 @@ bool drop_a_node(Program& program) {
   return false;
 }
 
-bool simplify_an_operand(Program& program) {
+bool simplify_an_operand(Program& program, const Check& check) {
   for (std::size_t o = 0; o < program.operands.size(); ++o) {
     const Operand& operand = program.operands[o];
     if (operand.memory >= 0 || (operand.views.empty() && !operand.special)) continue;
@@ -90,7 +90,7 @@ bool simplify_an_operand(Program& program) {
       plain.base = plain.shape;
       plain.views.clear();
     }
-    if (!fails(smaller)) continue;
+    if (check(smaller).empty()) continue;
     program = smaller;
     return true;
   }
@@ -99,10 +99,10 @@ bool simplify_an_operand(Program& program) {
 
 }  // namespace
 
-Program shrink(Program program) {
+Program shrink(Program program, const Check& check) {
   program = pruned(program);
   for (int rounds = 0; rounds < 200; ++rounds) {
-    if (!drop_an_output(program) && !drop_a_node(program) && !simplify_an_operand(program)) break;
+    if (!drop_an_output(program, check) && !drop_a_node(program, check) && !simplify_an_operand(program, check)) break;
   }
   return program;
 }
