@@ -23,7 +23,7 @@ std::string ColumnWriter::schedule_text() const {
 }
 
 void ColumnWriter::statements() {
-  declare_states();
+  declare_states(false);
   position();
   rows_of_block();
   if (schedule_.resident) {

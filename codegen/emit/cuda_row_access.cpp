@@ -6,6 +6,11 @@
 #include "codegen/emit/cuda_types.h"
 
 namespace kiln::codegen::cuda {
+namespace {
+
+constexpr int kept_unpacked = 16;  ///< values of 16 bits per thread that may as well be kept in 32
+
+}  // namespace
 
 std::string RowWriter::tile_size() const {
   return fmt::format("{}u", schedule_.lanes * schedule_.items * schedule_.vector);
@@ -13,7 +18,11 @@ std::string RowWriter::tile_size() const {
 
 /// `first` is the position of the tile; rows that are held begin at 0.
 void RowWriter::open_vectors(std::span<const std::size_t> accesses, bool compared) {
-  if (schedule_.items > 1) {
+  if (part_ != Part::all) {
+    text_ += part_ == Part::shared ? "#pragma unroll 4\n" : "#pragma unroll\n";
+    open(part_ == Part::shared ? fmt::format("for (int u = 0; u < {}; ++u)", schedule_.tile)
+                               : fmt::format("for (int u = {}; u < {}; ++u)", schedule_.tile, schedule_.items));
+  } else if (schedule_.items > 1) {
     unrolled("u", schedule_.items);
   } else {
     line("{{");
@@ -88,19 +97,16 @@ std::vector<std::size_t> RowWriter::loads_below(std::span<const NodeId> roots) c
   return loads;
 }
 
-bool RowWriter::is_late(std::size_t a) const {
-  const auto& axes = kernel_.accesses[a].axes;
-  return !read_in_passes_[a] &&
-         std::all_of(axes.begin(), axes.begin() + kept(), [](AxisClass c) { return c == AxisClass::broadcast; });
-}
-
 void RowWriter::declare_loads(std::span<const std::size_t> loads) {
-  const std::string shape =
-      (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") + fmt::format("[{}]", schedule_.vector);
+  const std::string vector_count = vector_piece().empty() ? "" : fmt::format("[{}]", schedule_.items - schedule_.tile);
   for (const std::size_t a : loads) {
     if (is_iota(a)) continue;
     const std::string rows = several_rows() && schedule_.resident ? fmt::format("[{}]", schedule_.rows) : "";
-    line("{} {}{}{};", storage(a), access_name(a), rows, shape);
+    if (is_packed(a)) {
+      line("u32 {}{}{}[{}];", access_name(a), rows, vector_count, schedule_.vector / 2);
+    } else {
+      line("{} {}{}{}[{}];", storage(a), access_name(a), rows, vector_count, schedule_.vector);
+    }
   }
 }
 
@@ -115,8 +121,29 @@ void RowWriter::load_vectors(std::span<const std::size_t> loads, bool predicated
 
 /// What the current vector of load `a` was read into.
 std::string RowWriter::local_vector(std::size_t a) const {
-  if (schedule_.resident && is_late(a)) return access_name(a);
+  if ((schedule_.resident && is_late(a)) || part_ == Part::shared) return access_name(a);
   return access_name(a) + (schedule_.resident ? row_piece() : "") + vector_piece();
+}
+
+bool RowWriter::is_packed(std::size_t a) const {
+  const DType type = kernel_.accesses[a].type;
+  return schedule_.resident && (type == DType::f16 || type == DType::bf16) && !is_store(a) && !is_late(a) &&
+         inner_class(a) == AxisClass::contiguous && access_width(a, schedule_.vector) > 1 && part_ != Part::shared;
+}
+
+/// Where many values are held, each pass unpacks them by a number that the compiler does not know to be 1: it would
+/// keep the unpacked values of the first pass, in twice the registers.
+std::string RowWriter::special_text(NodeId id) {
+  const Node& node = kernel_.body[id];
+  if (node.kind != NodeKind::cast || node.type != DType::f32) return "";
+  const Node& operand = kernel_.body[node.operands[0]];
+  const auto a = static_cast<std::size_t>(operand.payload);
+  if (operand.kind != NodeKind::load || !is_packed(a)) return "";
+  static constexpr const char* ones[] = {"gridDim.y", "gridDim.z", "blockDim.y", "blockDim.z"};
+  const bool many = schedule_.rows * schedule_.items * schedule_.vector > kept_unpacked;
+  const std::string one = many && stage_ > 0 ? ones[(stage_ - 1) % 4] : "1u";
+  return fmt::format("{}({}, {}, {})", prelude_.use(operand.type == DType::f16 ? "f16_of" : "bf16_of"), local_vector(a),
+                     schedule_.vector > 1 ? "k" : "0", one);
 }
 
 /// Places past the end are not read; there the values are zero.
@@ -124,15 +151,23 @@ void RowWriter::load_vector(std::size_t a, bool predicated) {
   const std::string local = local_vector(a);
   const bool contiguous = inner_class(a) == AxisClass::contiguous && !is_underaligned(a);
   const int width = contiguous ? access_width(a, schedule_.vector) : 1;
-  if (!predicated && contiguous) {
-    line("{}<{}>({}, {});", prelude_.use("read"), width, local, place(a));
-  } else if (contiguous && schedule_.whole_vectors) {
-    line("{}<{}>({}, {}, j < {});", prelude_.use("read_if"), width, local, place(a), length());
-  } else {
-    const std::string count =
-        predicated ? fmt::format("{0} - (j < {0} ? j : {0})", length()) : fmt::format("{}u", schedule_.vector);
-    line("{}({}, {}, {}, {});", prelude_.use("gather"), local, place(a), element_stride(a), count);
+  const bool packed = is_packed(a);
+  const std::string from = packed ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
+  if (contiguous && (!predicated || schedule_.whole_vectors)) {
+    const std::string inside = predicated ? fmt::format(", j < {}", length()) : "";
+    line("{}<{}>({}, {}{});", prelude_.use(predicated ? "read_if" : "read"), packed ? width / 2 : width, local, from,
+         inside);
+    return;
   }
+  const std::string count =
+      predicated ? fmt::format("{0} - (j < {0} ? j : {0})", length()) : fmt::format("{}u", schedule_.vector);
+  if (!packed) {
+    line("{}({}, {}, {}, {});", prelude_.use("gather"), local, place(a), element_stride(a), count);
+    return;
+  }
+  line("u16 {}_halves[{}];", access_name(a), schedule_.vector);
+  line("{}({}_halves, {}, {}, {});", prelude_.use("gather"), access_name(a), place(a), element_stride(a), count);
+  line("{0}({1}, {2}_halves);", prelude_.use("pack"), local, access_name(a));
 }
 
 void RowWriter::store_vector(std::size_t a, bool predicated) {
@@ -155,7 +190,7 @@ void RowWriter::store_vector(std::size_t a, bool predicated) {
 }
 
 /// Element k of the current vector.
-std::string RowWriter::element_place(std::size_t a) const {
+std::string RowWriter::element_place(std::size_t a) {
   const std::string k = schedule_.vector > 1 ? "k" : "0";
   if (is_iota(a)) {
     const std::string start = place(a);
@@ -164,6 +199,13 @@ std::string RowWriter::element_place(std::size_t a) const {
     return fmt::format("({} + k * {})", start, stride(a, last()));
   }
   if (is_store(a)) return fmt::format("{}{}[{}]", access_name(a), rounds(a) ? "_f32" : "", k);
+  if (is_packed(a)) {  // as it is, or under a cast that special_text prints
+    const auto& outputs = kernel_.body.outputs;
+    const bool stored = std::any_of(outputs.begin(), outputs.end(), [&](NodeId id) {
+      return kernel_.body[id].kind == NodeKind::load && kernel_.body[id].payload == a;
+    });
+    return stored ? fmt::format("{}({}, {})", prelude_.use("half_of"), local_vector(a), k) : "";
+  }
   return fmt::format("{}[{}]", local_vector(a), k);
 }
 

@@ -7,15 +7,13 @@
 
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
+#include "codegen/schedule/row_reduction.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
 
 RowWriter::RowWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options)
-    : ReductionWriter(kernel, schedule, options), read_in_passes_(kernel.accesses.size(), 0) {
-  for (std::size_t pass = 0; pass < passes_count(); ++pass) {
-    for (const std::size_t a : loads_below(operands(pass))) read_in_passes_[a] = 1;
-  }
+    : ReductionWriter(kernel, schedule, options), held_(held_accesses(kernel)) {
   KILN_INTERNAL_CHECK(!schedule.split || (passes_count() == 1 && !stages_.has_element_outputs),
                       "rows shared by blocks take one pass, not {}", passes_count());
 }
@@ -32,22 +30,26 @@ std::string RowWriter::schedule_text() const {
 }
 
 void RowWriter::statements() {
-  declare_states();
+  declare_states(schedule_.lanes > 1, !schedule_.resident || is_cluster());
   if (kernel_.reduced > 1) {
     std::string count = extent(static_cast<std::size_t>(kept()));
     for (int axis = kept() + 1; axis < kernel_.rank; ++axis) count += " * " + extent(static_cast<std::size_t>(axis));
     line("const {} n = {};", index_, count);
   }
-  line("const u32 lane = threadIdx.x{};", shares_block() ? fmt::format(" % {}u", schedule_.lanes) : "");
-  for (std::size_t pass = 0; schedule_.lanes > 32 && pass < passes_count(); ++pass)
-    line("__shared__ {} shared{}{}[{}];", state_type(pass), pass,
-         several_rows() ? fmt::format("[{}]", schedule_.rows) : "", schedule_.lanes / 32);
+  if (is_cluster()) {
+    line("const u32 lane = {}() * {}u + threadIdx.x;", prelude_.use("cluster_rank"), schedule_.block);
+  } else {
+    line("const u32 lane = threadIdx.x{};", shares_block() ? fmt::format(" % {}u", schedule_.lanes) : "");
+    for (std::size_t pass = 0; schedule_.lanes > 32 && pass < passes_count(); ++pass)
+      line("__shared__ {} shared{}{}[{}];", state_type(pass), pass,
+           several_rows() ? fmt::format("[{}]", schedule_.rows) : "", warps());
+  }
   std::vector<std::size_t> held, others;
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    const bool is_held = schedule_.resident && !is_iota(a) && !is_store(a) && !is_late(a) &&
-                         is_per_element(kernel_, kernel_.accesses[a]);
-    (is_held ? held : others).push_back(a);
+    (schedule_.resident && held_[a] ? held : others).push_back(a);
   }
+  if (is_cluster()) declare_shared(held);
+  part_ = is_cluster() ? Part::registers : Part::all;
   declare_loads(held);
   if (several_rows()) {
     if (!held.empty()) {
@@ -62,7 +64,8 @@ void RowWriter::statements() {
     std::vector<std::size_t> all = held;
     all.insert(all.end(), others.begin(), others.end());
     declare_row(all);
-    load_vectors(held, !schedule_.whole_rows);
+    if (is_cluster()) load_cluster(held);
+    if (!is_cluster()) load_vectors(held, !schedule_.whole_rows);
   }
   passes();
   element_outputs();
@@ -75,7 +78,9 @@ void RowWriter::statements() {
 void RowWriter::row_position(std::span<const std::size_t> accesses, bool writes) {
   const bool wide = kernel_.index == IndexWidth::bits64, overhangs = shares_block() || several_rows();
   const std::string block = wide ? "u64(blockIdx.x)" : "blockIdx.x";
-  std::string row = schedule_.split ? "blockIdx.y" : block;
+  std::string row = schedule_.split ? "blockIdx.y"
+                    : is_cluster()  ? fmt::format("{} / {}u", block, schedule_.cluster)
+                                    : block;
   if (shares_block()) {
     const std::string group = several_rows() ? fmt::format("({} * {}u + r)", block, schedule_.rows) : block;
     row = fmt::format("{} * {}u + threadIdx.x / {}u", group, schedule_.block / schedule_.lanes, schedule_.lanes);
@@ -156,16 +161,18 @@ void RowWriter::passes() {
       }
     }
     row_values(needed, [&](std::size_t a) { return row_place(a); });
-    if (!schedule_.resident || !schedule_.whole_rows)
+    if (!schedule_.resident || !schedule_.whole_rows || is_cluster())
       line("const {} identity{} = {};", state_type(pass), pass, identity(pass));
-    if (!schedule_.resident) {
+    const bool running = !schedule_.resident || is_cluster();
+    if (running) {
       line("{} s{} = identity{};", state_type(pass), pass, pass);
       line("{0} low{1} = {0}();", state_type(pass), pass);
     }
     each_tile([&](bool predicated) { accumulate_tile(pass, predicated); });
-    if (!schedule_.resident) line("s{0} = total(s{0}, low{0});", pass);
+    if (running) line("s{0} = total(s{0}, low{0});", pass);
     join_pass(pass);
     name_results(pass, fmt::format("s{}", pass));
+    stage_ = pass + 1;
   }
 }
 
@@ -177,6 +184,7 @@ void RowWriter::accumulate_tile(std::size_t pass, bool predicated) {
     declare_loads(loads);
     load_vectors(loads, predicated);
   }
+  if (is_cluster()) return each_part([&] { cluster_state(pass, predicated); });
   tile_state(pass, predicated);
   const std::string joined = fmt::format("{}(t{})", prelude_.use("tree"), pass);
   if (schedule_.resident) {
@@ -211,12 +219,14 @@ void RowWriter::join_pass(std::size_t pass) {
     if (schedule_.lanes > 1) line("s{0} = {1}<{2}>(s{0});", pass, prelude_.use("join_lanes"), schedule_.lanes);
     return;
   }
-  const int warps = schedule_.lanes / 32;
-  line("s{0} = {1}<{2}>(s{0}, shared{0}{3});", pass, prelude_.use("join_block"), warps, row_piece());
+  line("s{0} = {1}<{2}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(), row_piece(),
+       is_cluster() ? "shared." : "");
+  if (is_cluster())
+    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0});", pass, prelude_.use("join_cluster"), schedule_.cluster);
   if (!schedule_.split) return;
   const std::string row = kept() > 0 ? " + row * gridDim.x" : "", counter = kept() > 0 ? " + row" : "";
   line("if (!{0}<{1}>(s{2}, identity{2}, reinterpret_cast<{3}*>(a.workspace){4}, a.counters{5}, shared{2})) return;",
-       prelude_.use("join_blocks"), warps, pass, state_type(pass), row, counter);
+       prelude_.use("join_blocks"), warps(), pass, state_type(pass), row, counter);
 }
 
 void RowWriter::element_outputs() {
@@ -225,7 +235,10 @@ void RowWriter::element_outputs() {
   std::vector<NodeId> roots;
   for (const std::size_t a : outputs) roots.push_back(stored_value(a));
   row_values(roots, [&](std::size_t a) { return row_place(a); });
-  each_tile([&](bool predicated) { store_tile(roots, outputs, predicated); });
+  each_tile([&](bool predicated) {
+    if (is_cluster()) return each_part([&] { store_tile(roots, outputs, predicated); });
+    store_tile(roots, outputs, predicated);
+  });
 }
 
 void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::size_t> outputs, bool predicated) {
@@ -238,6 +251,7 @@ void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::s
   std::copy_if(loads.begin(), loads.end(), std::back_inserter(moved),
                [&](std::size_t a) { return is_iota(a) || (schedule_.resident && is_late(a)); });
   open_vectors(moved, predicated);
+  read_shared(loads);
   for (const std::size_t a : loads) {
     if (!schedule_.resident || !is_late(a) || is_iota(a)) continue;
     line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);

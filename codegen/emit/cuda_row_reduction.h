@@ -2,6 +2,8 @@
 // or several blocks per row.
 #pragma once
 
+#include <algorithm>
+
 #include "codegen/emit/cuda_reduction_parts.h"
 
 namespace kiln::codegen::cuda {
@@ -28,9 +30,21 @@ class RowWriter : public ReductionWriter {
   void tile_state(std::size_t pass, bool predicated);
   void store_tile(std::span<const NodeId> roots, std::span<const std::size_t> outputs, bool predicated);
   bool several_rows() const { return schedule_.rows > 1; }
+  bool is_cluster() const { return schedule_.cluster > 1; }
+  int warps() const { return std::min(schedule_.lanes, schedule_.block) / 32; }
   bool shares_block() const { return schedule_.lanes < schedule_.block; }
   /// "[r]" where a thread has several rows at a time.
   std::string row_piece() const { return several_rows() ? "[r]" : ""; }
+
+  std::string special_text(NodeId id) override;
+
+  // cuda_row_cluster.cpp: rows held by the shared memory and the registers of several blocks.
+  void declare_shared(std::span<const std::size_t> held);
+  void load_cluster(std::span<const std::size_t> held);
+  void cluster_state(std::size_t pass, bool predicated);
+  /// Prints `statements` for the vectors in shared memory and for those in registers.
+  void each_part(const std::function<void()>& statements);
+  void read_shared(std::span<const std::size_t> loads);
 
   // cuda_row_access.cpp: positions along the row, loads and stores.
   int kept() const { return kernel_.rank - kernel_.reduced; }
@@ -40,7 +54,10 @@ class RowWriter : public ReductionWriter {
   /// Opens the loop over the vectors of a tile and declares the position j of the current one where `accesses` move or
   /// it is compared with the end.
   void open_vectors(std::span<const std::size_t> accesses, bool compared);
-  std::string vector_piece() const { return schedule_.items > 1 ? "[u]" : ""; }
+  std::string vector_piece() const {
+    if (part_ == Part::registers) return schedule_.tile > 0 ? fmt::format("[u - {}]", schedule_.tile) : "[u]";
+    return schedule_.items > 1 ? "[u]" : "";
+  }
   std::string place(std::size_t a) const;
   std::string element_stride(std::size_t a) const;
   /// Loads that the values below `roots` read, element by element.
@@ -50,12 +67,19 @@ class RowWriter : public ReductionWriter {
   void load_vector(std::size_t a, bool predicated);
   std::string local_vector(std::size_t a) const;
   void store_vector(std::size_t a, bool predicated);
-  std::string element_place(std::size_t a) const;
+  std::string element_place(std::size_t a);
   std::string row_place(std::size_t a) const;
-  /// Read once for all rows from the caches, and only where results are written.
-  bool is_late(std::size_t a) const;
+  /// Read from the caches, where results are written.
+  bool is_late(std::size_t a) const { return !held_[a]; }
 
-  std::vector<char> read_in_passes_;  ///< per access
+  /// f16 and bf16 that are held in pairs and unpacked where they are needed.
+  bool is_packed(std::size_t a) const;
+
+  enum class Part : std::uint8_t { all, shared, registers };
+
+  Part part_ = Part::all;   ///< vectors of the row at hand, where a cluster holds it
+  std::vector<char> held_;  ///< per access
+  std::size_t stage_ = 0;   ///< passes that are printed
 };
 
 }  // namespace kiln::codegen::cuda

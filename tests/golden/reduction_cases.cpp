@@ -71,12 +71,44 @@ void chains(std::vector<ReductionCase>& cases) {
   cases.push_back({"layernorm_steps", layernorm, form(128, 128, 8, 1)});
 }
 
+/// Clusters of small blocks; `in_shared` vectors of each thread lie in shared memory.
+Schedule together(int cluster, int vector, int items, int in_shared) {
+  Schedule schedule = vectors(held(form(64, 64 * cluster, vector, items)));
+  schedule.cluster = cluster;
+  schedule.tile = in_shared;
+  return schedule;
+}
+
+void clusters(std::vector<ReductionCase>& cases) {
+  const Kernel softmax = softmax_kernel(DType::f32), half = softmax_kernel(DType::bf16);
+  cases.push_back({"cluster2_softmax", softmax, together(2, 4, 3, 2)});
+  cases.push_back({"cluster4_softmax", half, together(4, 8, 3, 1)});
+  cases.push_back({"cluster4_registers", half, together(4, 8, 2, 0)});
+  cases.push_back({"cluster2_layernorm", layernorm_kernel(DType::bf16), together(2, 8, 6, 4)});
+  cases.push_back({"cluster2_axes", two_kept_two_reduced_kernel(IndexWidth::bits32, 16), together(2, 4, 2, 1)});
+}
+
 }  // namespace
+
+std::vector<Case> golden_reductions() {
+  return {{"row_sum_f32", sum_kernel(DType::f32, "sc", 1), {{1 << 22, 64}}},
+          {"row_sum_long_f32", sum_kernel(DType::f32, "sc", 1), {{16384, 16384}}},
+          {"full_sum_f32", sum_kernel(DType::f32, "c", 1), {{1 << 28}}},
+          {"softmax_bf16", softmax_kernel(DType::bf16), {{65536, 4096}}},
+          {"softmax_long_bf16", softmax_kernel(DType::bf16), {{8192, 32768}}},
+          {"softmax_f32", softmax_kernel(DType::f32), {{65536, 4096}}},
+          {"layernorm_bf16", layernorm_kernel(DType::bf16), {{65536, 4096}}},
+          {"logsumexp_bf16", logsumexp_kernel(DType::bf16), {{4096, 128256}}},
+          {"argmax_f32", argmax_kernel(DType::f32, "c"), {{1 << 28}}},
+          {"moments_f32", moments_kernel(DType::f32), {{64, 1 << 22}}},
+          {"user_combiner_f32", user_combiner_kernel(), {{4096, 1000}}}};
+}
 
 std::vector<ReductionCase> row_cases() {
   std::vector<ReductionCase> cases;
   sums(cases);
   chains(cases);
+  clusters(cases);
   cases.push_back({"logsumexp_steps", logsumexp_kernel(DType::bf16), form(64, 64, 8, 2)});
   cases.push_back({"logsumexp_split", logsumexp_kernel(DType::f32), split(form(64, 64, 4, 2))});
   cases.push_back({"argmax_steps", argmax_kernel(DType::f32, "sc"), form(64, 64, 4, 2)});

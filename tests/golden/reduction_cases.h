@@ -26,7 +26,11 @@ codegen::Kernel several_in_one_pass_kernel();  ///< sum, max, product, any of on
 codegen::Kernel integer_kernel();              ///< i8 -> i64 sum and u8 max
 codegen::Kernel two_kept_two_reduced_kernel(codegen::IndexWidth index, int alignment);
 
-/// What the emulation runs: every form of row reduction with bodies of every kind.
+/// Representative ones whose text is compared, with the extents of the benchmarks.
+std::vector<Case> golden_reductions();
+
+/// What the emulation runs: every form of row and of column reduction with bodies of every kind.
 std::vector<ReductionCase> row_cases();
+std::vector<ReductionCase> column_cases();
 
 }  // namespace kiln::golden
