@@ -1,7 +1,6 @@
 // dsl/recorder_reductions.cpp -- reductions and scans of a trace: what users call, made of the few that graphs know.
 #include <algorithm>
 #include <array>
-#include <memory>
 
 #include <kiln/detail/axes.h>
 #include <kiln/detail/reduction_rules.h>

@@ -21,11 +21,11 @@ int choose_width(const Kernel& kernel, const CpuFeatures& features) {
 
 }  // namespace
 
-KernelFrame::KernelFrame(const Kernel& described, const EmitOptions& chosen, int registers)
+KernelFrame::KernelFrame(const Kernel& described, const EmitOptions& chosen)
     : kernel(described),
       options(chosen),
       features(parse_cpu_features(chosen.cpu_features)),
-      b(choose_width(described, features) * registers, features),
+      b(choose_width(described, features), features),
       library(b.width(), features),
       states(described.accesses.size()),
       extents(static_cast<std::size_t>(described.rank)),

@@ -11,8 +11,7 @@
 namespace kiln::codegen {
 
 struct KernelFrame {
-  /// `registers`: hardware registers per vector; more of them are more independent chains of instructions.
-  KernelFrame(const Kernel& kernel, const EmitOptions& options, int registers = 1);
+  KernelFrame(const Kernel& kernel, const EmitOptions& options);
 
   void print_arguments();
   /// Lanes of the accesses that are strided along their vector axis, and of iotas.

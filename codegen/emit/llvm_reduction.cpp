@@ -7,8 +7,40 @@
 
 namespace kiln::codegen {
 
-ReductionPrinter::ReductionPrinter(const Kernel& described, const EmitOptions& chosen, int registers)
-    : KernelFrame(described, chosen, registers),
+namespace {
+
+bool is_function(const Node& node) {
+  if (node.kind != NodeKind::operation) return false;
+  return (node.op >= Op::rsqrt && node.op <= Op::tgamma) || node.op == Op::pow || node.op == Op::hypot ||
+         node.op == Op::fmod;
+}
+
+/// Functions keep the arithmetic units busy by themselves; light bodies need several independent chains.
+int choose_batch(const Kernel& kernel) {
+  std::size_t widest = 1;
+  int nodes = 0;
+  bool heavy = false;
+  const auto visit = [&](const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      widest = std::max(widest, size_of(real_of(node.type)));
+      heavy = heavy || is_function(node);
+      ++nodes;
+    }
+  };
+  visit(kernel.body);
+  for (const Node& node : kernel.body.nodes()) {
+    if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan) continue;
+    if (const auto& combiner = kernel.body.reduction(node).combiner) visit(*combiner);
+  }
+  if (heavy || nodes > 60) return 1;
+  return widest > 4 ? 2 : 4;
+}
+
+}  // namespace
+
+ReductionPrinter::ReductionPrinter(const Kernel& described, const EmitOptions& chosen)
+    : KernelFrame(described, chosen),
+      batch_(choose_batch(described)),
       stages_(stages_of(described)),
       form_(cpu_reduction(described)),
       body_(b, library, described.body, chosen.contract),
@@ -69,8 +101,17 @@ void ReductionPrinter::set_rows(const std::vector<std::string>& addresses) {
   for (std::size_t a = 0; a < states.size(); ++a) states[a].row = addresses[a];
 }
 
-void ReductionPrinter::for_vectors(const std::string& from, const std::string& to,
-                                   const std::function<void(const std::string& i, const IrValue* mask)>& each) {
+void ReductionPrinter::for_batches(const std::string& from, const std::string& to, int vectors,
+                                   const std::function<void(const std::string& i)>& batch, const Vector& each) {
+  const int step = vectors * b.width();
+  const std::string whole = b.emit_scalar(fmt::format("sub i64 {}, {}", to, step - 1));
+  const CountedLoop loop = begin_loop(b, from, whole, step);
+  batch(loop.counter);
+  end_loop(b, loop);
+  for_vectors(loop.counter, to, each);
+}
+
+void ReductionPrinter::for_vectors(const std::string& from, const std::string& to, const Vector& each) {
   const std::string whole = b.emit_scalar(fmt::format("sub i64 {}, {}", to, b.width() - 1));
   const CountedLoop loop = begin_loop(b, from, whole, b.width());
   each(loop.counter, nullptr);

@@ -20,7 +20,7 @@ std::string print_reduction(const Kernel& kernel, const EmitOptions& options, co
 
 class ReductionPrinter : public KernelFrame {
  public:
-  ReductionPrinter(const Kernel& described, const EmitOptions& chosen, int registers);
+  ReductionPrinter(const Kernel& described, const EmitOptions& chosen);
   ReductionPrinter(const ReductionPrinter&) = delete;
   ReductionPrinter& operator=(const ReductionPrinter&) = delete;
 
@@ -41,9 +41,12 @@ class ReductionPrinter : public KernelFrame {
                                  const std::vector<std::string>& coordinates);
   std::vector<std::string> base_addresses() const;
   void set_rows(const std::vector<std::string>& addresses);
+  using Vector = std::function<void(const std::string& i, const IrValue* mask)>;
   /// Runs `each(i, mask)` over whole vectors of [from, to), then with a mask over what is left; null = all lanes.
-  void for_vectors(const std::string& from, const std::string& to,
-                   const std::function<void(const std::string& i, const IrValue* mask)>& each);
+  void for_vectors(const std::string& from, const std::string& to, const Vector& each);
+  /// The same, but first `batch(i)` as long as `vectors` whole vectors are left.
+  void for_batches(const std::string& from, const std::string& to, int vectors,
+                   const std::function<void(const std::string& i)>& batch, const Vector& each);
   /// Loads for the given nodes what changes along the vector axis; broadcasts are loaded by load_broadcasts.
   void load_vectors(const std::vector<NodeId>& nodes, const std::string& i, const IrValue* mask);
   void load_broadcasts(const std::vector<NodeId>& nodes);
@@ -52,6 +55,8 @@ class ReductionPrinter : public KernelFrame {
   void print_start();
   std::string finish(const std::string& entry);
 
+  /// Vectors (columns: lines) that are joined in a tree before they meet the accumulators.
+  int batch_ = 1;
   Stages stages_;
   CpuReduction form_;
   BodyPrinter body_;

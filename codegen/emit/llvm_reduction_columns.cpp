@@ -23,7 +23,7 @@ Lane stored(Lane lane) { return lane == Lane::i1 ? Lane::i8 : lane; }
 class ColumnPrinter : ReductionPrinter {
  public:
   ColumnPrinter(const Kernel& described, const EmitOptions& chosen)
-      : ReductionPrinter(described, chosen, 1),
+      : ReductionPrinter(described, chosen),
         state_buffers_(described.body.size()),
         value_buffers_(described.body.size()) {
     for (AccessState& state : states) state.vector_axis = kept() - 1;
@@ -38,7 +38,10 @@ class ColumnPrinter : ReductionPrinter {
   void print_finish();
   void set_block(const std::string& block, const std::vector<std::string>& outer);
   void for_columns(const std::vector<NodeId>& nodes, const Column& each);
-  void for_lines(const std::vector<NodeId>& nodes, const Column& each);
+  void for_lines(const std::string& first, const std::vector<NodeId>& nodes, const Column& each);
+  using Accumulate = std::function<void(const std::string& j, const std::vector<std::vector<Parts>>& elements)>;
+  std::string print_batches(const std::vector<NodeId>& pass, const std::vector<NodeId>& nodes,
+                            const Accumulate& accumulate);
   void print_stage(int depth);
   void print_pass(const std::vector<NodeId>& pass);
   void print_identities(const std::vector<NodeId>& pass);
@@ -145,7 +148,7 @@ void ColumnPrinter::compute_columns(const std::vector<NodeId>& nodes, const std:
       body_.set_value(id, load(value_buffers(id), j));
     } else if (kernel.body[id].kind == NodeKind::scan) {
       const Buffers& carry = state_buffers(id);
-      const Parts after = state_of(id).accumulate(load(carry, j), state_of(id).element(body_));
+      const Parts after = state_of(id).accumulate(load(carry, j), {state_of(id).element(body_)});
       store(carry, j, after);
       body_.set_value(id, state_of(id).result(after));
     } else {
@@ -163,10 +166,10 @@ void ColumnPrinter::for_columns(const std::vector<NodeId>& nodes, const Column& 
   });
 }
 
-/// Over the columns of all lines of the unit.
-void ColumnPrinter::for_lines(const std::vector<NodeId>& nodes, const Column& each) {
+/// Over the columns of the unit's lines from `first` on.
+void ColumnPrinter::for_lines(const std::string& first, const std::vector<NodeId>& nodes, const Column& each) {
   const std::vector<std::string> reduced(extents.begin() + static_cast<std::ptrdiff_t>(kept()), extents.end());
-  const CarryLoop lines = begin_carry_loop(b, reduced, first_line_, last_line_);
+  const CarryLoop lines = begin_carry_loop(b, reduced, first, last_line_);
   set_rows(moved(block_addresses_, kept(), lines.coordinates));
   for_columns(nodes, each);
   end_carry_loop(b, lines);
@@ -282,17 +285,50 @@ void ColumnPrinter::print_pass(const std::vector<NodeId>& pass) {
   for (const NodeId id : pass) {
     for (const NodeId operand : state_of(id).operands()) roots.push_back(operand);
   }
-  for_lines(with_saved(roots), [&](const std::string& j, const IrValue*) {
-    for (const NodeId id : pass) {
-      ReductionState& state = state_of(id);
-      store(state_buffers(id), j, state.accumulate(load(state_buffers(id), j), state.element(body_)));
-    }
+  const std::vector<NodeId> nodes = with_saved(roots);
+  const auto accumulate = [&](const std::string& j, const std::vector<std::vector<Parts>>& elements) {
+    for (std::size_t k = 0; k < pass.size(); ++k)
+      store(state_buffers(pass[k]), j, state_of(pass[k]).accumulate(load(state_buffers(pass[k]), j), elements[k]));
+  };
+  const std::string rest = batch_ > 1 && kernel.reduced == 1 ? print_batches(pass, nodes, accumulate) : first_line_;
+  for_lines(rest, nodes, [&](const std::string& j, const IrValue*) {
+    std::vector<std::vector<Parts>> elements;
+    for (const NodeId id : pass) elements.push_back({state_of(id).element(body_)});
+    accumulate(j, elements);
   });
+}
+
+/// Joins several lines at a time before the accumulators are read and written; returns the first line that is left.
+std::string ColumnPrinter::print_batches(const std::vector<NodeId>& pass, const std::vector<NodeId>& nodes,
+                                         const Accumulate& accumulate) {
+  const std::string whole = b.emit_scalar(fmt::format("sub i64 {}, {}", last_line_, batch_ - 1));
+  const CountedLoop lines = begin_loop(b, first_line_, whole, batch_);
+  std::vector<std::vector<std::string>> addresses;
+  std::vector<std::vector<Parts>> broadcasts;
+  for (int line = 0; line < batch_; ++line) {
+    addresses.push_back(moved(block_addresses_, kept(), {scalar_add(b, lines.counter, fmt::format("{}", line))}));
+    set_rows(addresses.back());
+    load_broadcasts(nodes);
+    broadcasts.push_back(values_);
+  }
+  for_vectors(first_column_, end_column_, [&](const std::string& j, const IrValue* mask) {
+    std::vector<std::vector<Parts>> elements(pass.size());
+    for (std::size_t line = 0; line < addresses.size(); ++line) {
+      set_rows(addresses[line]);
+      values_ = broadcasts[line];
+      compute_columns(nodes, j, mask);
+      for (std::size_t k = 0; k < pass.size(); ++k) elements[k].push_back(state_of(pass[k]).element(body_));
+    }
+    accumulate(j, elements);
+  });
+  end_loop(b, lines);
+  set_rows(block_addresses_);
+  return lines.counter;
 }
 
 void ColumnPrinter::print_element_outputs() {
   if (!stages_.scans.empty()) print_identities(stages_.scans);
-  for_lines(with_saved(outputs(true)), [&](const std::string& j, const IrValue* mask) {
+  for_lines(first_line_, with_saved(outputs(true)), [&](const std::string& j, const IrValue* mask) {
     for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
       if (!is_store_per_element(k)) continue;
       store_vector(b, states[kernel.first_store() + k], j, body_.output(k, output_type(k)), mask ? mask->text : "");

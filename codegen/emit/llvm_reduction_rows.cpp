@@ -13,31 +13,9 @@ namespace {
 
 using Variables = std::vector<std::string>;  ///< addresses, one per component of a state
 
-/// Functions keep the arithmetic units busy by themselves; light bodies need independent accumulators.
-int choose_registers(const Kernel& kernel) {
-  std::size_t widest = 1;
-  const auto is_heavy = [&](const Graph& graph) {
-    return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
-      widest = std::max(widest, size_of(real_of(node.type)));
-      return node.kind == NodeKind::scan ||
-             (node.kind == NodeKind::operation && node.op >= Op::rsqrt && node.op <= Op::tgamma) ||
-             (node.kind == NodeKind::operation && (node.op == Op::pow || node.op == Op::hypot || node.op == Op::fmod));
-    });
-  };
-  bool heavy = is_heavy(kernel.body) || kernel.body.size() > 60;
-  for (const Node& node : kernel.body.nodes()) {
-    if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan) continue;
-    const auto& combiner = kernel.body.reduction(node).combiner;
-    heavy = heavy || (combiner && (combiner->outputs.size() > 1 || is_heavy(*combiner)));
-  }
-  if (heavy) return 1;
-  return widest > 4 ? 2 : 4;
-}
-
 class RowPrinter : ReductionPrinter {
  public:
-  RowPrinter(const Kernel& described, const EmitOptions& chosen)
-      : ReductionPrinter(described, chosen, choose_registers(described)) {}
+  RowPrinter(const Kernel& described, const EmitOptions& chosen) : ReductionPrinter(described, chosen) {}
   std::string print(const std::string& entry);
 
  private:
@@ -50,8 +28,9 @@ class RowPrinter : ReductionPrinter {
   void print_finish();
   void print_row_level(int depth);
   void print_pass(const std::vector<NodeId>& pass, const Range& range);
-  void print_elements(const Range& range, const std::vector<NodeId>& nodes,
-                      const std::function<void(const std::string& i, const IrValue* mask)>& each);
+  void for_lines(const Range& range, const std::vector<NodeId>& nodes, const std::function<void()>& line);
+  void accumulate(const std::vector<NodeId>& pass, const std::vector<std::vector<Parts>>& elements,
+                  const IrValue* mask);
   void print_results(const std::vector<NodeId>& pass);
   void print_element_outputs(const Range& range);
   void print_scan(NodeId id);
@@ -170,16 +149,12 @@ void RowPrinter::print_row_level(int depth) {
   compute(nodes);
 }
 
-/// Over the lines of the range: `each` for every vector of them, with the values of all accesses of `nodes`.
-void RowPrinter::print_elements(const Range& range, const std::vector<NodeId>& nodes,
-                                const std::function<void(const std::string& i, const IrValue* mask)>& each) {
+/// Runs `line` for every line of the range, with its addresses set and what its vectors share loaded.
+void RowPrinter::for_lines(const Range& range, const std::vector<NodeId>& nodes, const std::function<void()>& line) {
   const auto print_line = [&](const std::vector<std::string>& addresses) {
     set_rows(addresses);
     load_broadcasts(nodes);
-    for_vectors(range.first, range.last, [&](const std::string& i, const IrValue* mask) {
-      load_vectors(nodes, i, mask);
-      each(i, mask);
-    });
+    line();
   };
   if (kernel.reduced == 1) {
     print_line(row_);
@@ -191,6 +166,18 @@ void RowPrinter::print_elements(const Range& range, const std::vector<NodeId>& n
   end_carry_loop(b, lines);
 }
 
+/// `elements`: per reduction of the pass, the states of a batch of vectors.
+void RowPrinter::accumulate(const std::vector<NodeId>& pass, const std::vector<std::vector<Parts>>& elements,
+                            const IrValue* mask) {
+  for (std::size_t k = 0; k < pass.size(); ++k) {
+    ReductionState& state = state_of(pass[k]);
+    const Parts before = load(state, variables_of(pass[k]));
+    Parts after = state.accumulate(before, elements[k]);
+    for (std::size_t c = 0; mask && c < after.size(); ++c) after[c] = b.select(*mask, after[c], before[c]);
+    store(after, variables_of(pass[k]));
+  }
+}
+
 void RowPrinter::print_pass(const std::vector<NodeId>& pass, const Range& range) {
   std::vector<NodeId> roots;
   for (const NodeId id : pass) {
@@ -198,14 +185,29 @@ void RowPrinter::print_pass(const std::vector<NodeId>& pass, const Range& range)
     for (const NodeId operand : state_of(id).operands()) roots.push_back(operand);
   }
   const std::vector<NodeId> nodes = needed(roots, [&](NodeId id) { return !per_element(id); });
-  print_elements(range, nodes, [&](const std::string&, const IrValue* mask) {
+  std::vector<std::vector<Parts>> elements(pass.size());
+  const auto add_vector = [&](const std::string& i, const IrValue* mask) {
+    load_vectors(nodes, i, mask);
     compute(nodes);
-    for (const NodeId id : pass) {
-      ReductionState& state = state_of(id);
-      const Parts before = load(state, variables_of(id));
-      Parts after = state.accumulate(before, state.element(body_));
-      for (std::size_t c = 0; mask && c < after.size(); ++c) after[c] = b.select(*mask, after[c], before[c]);
-      store(after, variables_of(id));
+    for (std::size_t k = 0; k < pass.size(); ++k) elements[k].push_back(state_of(pass[k]).element(body_));
+  };
+  const auto finish_batch = [&](const IrValue* mask) {
+    accumulate(pass, elements, mask);
+    for (auto& states_of_batch : elements) states_of_batch.clear();
+  };
+  const auto one = [&](const std::string& i, const IrValue* mask) {
+    add_vector(i, mask);
+    finish_batch(mask);
+  };
+  const auto several = [&](const std::string& i) {
+    for (int v = 0; v < batch_; ++v) add_vector(scalar_add(b, i, fmt::format("{}", v * b.width())), nullptr);
+    finish_batch(nullptr);
+  };
+  for_lines(range, nodes, [&] {
+    if (batch_ > 1) {
+      for_batches(range.first, range.last, batch_, several, one);
+    } else {
+      for_vectors(range.first, range.last, one);
     }
   });
 }
@@ -222,7 +224,7 @@ void RowPrinter::print_scan(NodeId id) {
   ReductionState& state = state_of(id);
   const Variables& carry = variables_of(id);
   const Parts before = load(state, carry);
-  const Parts prefixes = state.prefixes(state.element(body_), state.identity(body_));
+  const Parts prefixes = state.prefixes(state.state_of(state.element(body_)), state.identity(body_));
   body_.set_value(id, state.result(state.join(before, prefixes)));
   store(state.join(before, state.last_lane(prefixes)), carry);
 }
@@ -230,7 +232,8 @@ void RowPrinter::print_scan(NodeId id) {
 void RowPrinter::print_element_outputs(const Range& range) {
   const std::vector<NodeId> nodes = needed(outputs(true), [&](NodeId id) { return !per_element(id); });
   for (const NodeId id : stages_.scans) store(state_of(id).identity(body_), variables_of(id));
-  print_elements(range, nodes, [&](const std::string& i, const IrValue* mask) {
+  const auto vector = [&](const std::string& i, const IrValue* mask) {
+    load_vectors(nodes, i, mask);
     for (const NodeId id : nodes) {
       if (kernel.body[id].kind == NodeKind::scan) {
         print_scan(id);
@@ -242,7 +245,8 @@ void RowPrinter::print_element_outputs(const Range& range) {
       if (!is_store_per_element(k)) continue;
       store_vector(b, states[kernel.first_store() + k], i, body_.output(k, output_type(k)), mask ? mask->text : "");
     }
-  });
+  };
+  for_lines(range, nodes, [&] { for_vectors(range.first, range.last, vector); });
 }
 
 void RowPrinter::print_row_outputs() {

@@ -25,6 +25,8 @@ ReductionState::ReductionState(KernelFrame& frame, NodeId node)
       monoid_(monoid_of(frame.kernel.body, node)),
       combine_(frame.b, frame.library, monoid_.combine, frame.options.contract) {
   for (const DType type : state_components(frame.kernel.body, node)) lanes_.push_back(lane_of(type));
+  if (lanes_.size() > monoid_.components.size())
+    form_ = monoid_.kind == Reduction::sum ? Form::compensated : Form::extreme;
 }
 
 std::vector<NodeId> ReductionState::operands() const {
@@ -47,22 +49,35 @@ Parts ReductionState::identity(const BodyPrinter& body) const {
     parts.push_back(component.identity == no_node ? frame_.b.bits(lane_of(component.type), component.identity_bits)
                                                   : body.value(component.identity)[0]);
   }
-  if (compensated()) parts.push_back(frame_.b.number(lanes_[1], 0));
+  if (form_ == Form::compensated) parts.push_back(frame_.b.number(lanes_[1], 0));
+  if (form_ == Form::extreme) {
+    const std::uint64_t most = monoid_.kind == Reduction::max ? 0xffffffff : 0x7fffffff;
+    parts.push_back(frame_.b.bits(Lane::i32, 0));
+    parts.push_back(frame_.b.bits(Lane::i32, most));
+  }
   return parts;
 }
 
 Parts ReductionState::element(const BodyPrinter& body) const {
   Parts parts;
   for (const StateComponent& component : monoid_.components) parts.push_back(body.value(component.value)[0]);
-  if (compensated()) parts.push_back(frame_.b.number(lanes_[1], 0));
   return parts;
 }
 
+IrValue ReductionState::better(const IrValue& a, const IrValue& b) const {
+  return frame_.b.select(monoid_.kind == Reduction::max ? b > a : b < a, b, a);
+}
+
+IrValue ReductionState::least_bits(const IrValue& a, const IrValue& b) const {
+  return frame_.b.intrinsic(monoid_.kind == Reduction::max ? "umin" : "smin", {a, b});
+}
+
 Parts ReductionState::join(const Parts& a, const Parts& b) {
-  if (compensated()) {
+  if (form_ == Form::compensated) {
     const IrValue sum = a[0] + b[0];
     return {sum, (a[1] + b[1]) + rounding_error(a[0], b[0], sum)};
   }
+  if (form_ == Form::extreme) return {better(a[0], b[0]), a[1] | b[1], least_bits(a[2], b[2])};
   std::vector<IrValue> inputs(a.begin(), a.end());
   inputs.insert(inputs.end(), b.begin(), b.end());
   std::vector<NodeId> all(monoid_.combine.size());
@@ -73,20 +88,69 @@ Parts ReductionState::join(const Parts& a, const Parts& b) {
   return joined;
 }
 
-Parts ReductionState::accumulate(const Parts& a, const Parts& element) {
-  if (!compensated()) return join(a, element);
-  const IrValue sum = a[0] + element[0];
-  return {sum, a[1] + rounding_error(a[0], element[0], sum)};
+/// A tree over the elements. Sums of a batch need no correction: their depth is that of the tree.
+Parts ReductionState::batch_of(const std::vector<Parts>& elements) {
+  std::vector<Parts> level = elements;
+  Parts flags;
+  if (form_ == Form::extreme) {
+    // One comparison finds NaN in two vectors.
+    for (std::size_t k = 0; k < elements.size(); k += 2) {
+      const std::size_t other = std::min(k + 1, elements.size() - 1);
+      const IrValue nan = frame_.b.convert("sext", unordered(elements[k][0], elements[other][0]), Lane::i32);
+      flags = flags.empty() ? Parts{nan} : Parts{flags[0] | nan};
+    }
+    for (Parts& element : level) element.push_back(bitcast(element[0], Lane::i32));
+  }
+  while (level.size() > 1) {
+    std::vector<Parts> joined;
+    for (std::size_t k = 0; k + 1 < level.size(); k += 2) {
+      const Parts &a = level[k], &c = level[k + 1];
+      if (form_ == Form::plain) {
+        joined.push_back(join(a, c));
+      } else if (form_ == Form::compensated) {
+        joined.push_back({a[0] + c[0]});
+      } else {
+        joined.push_back({better(a[0], c[0]), least_bits(a[1], c[1])});
+      }
+    }
+    if (level.size() % 2 != 0) joined.push_back(level.back());
+    level = std::move(joined);
+  }
+  if (form_ == Form::extreme) return {level[0][0], flags[0], level[0][1]};
+  return level[0];
+}
+
+Parts ReductionState::accumulate(const Parts& a, const std::vector<Parts>& elements) {
+  const Parts batch = batch_of(elements);
+  if (form_ != Form::compensated) return join(a, batch);
+  const IrValue sum = a[0] + batch[0];
+  return {sum, a[1] + rounding_error(a[0], batch[0], sum)};
 }
 
 Parts ReductionState::result(const Parts& state) const {
-  if (!compensated()) return state;
-  // Infinities and NaN make the correction NaN, and adding zero would lose the sign of a zero sum.
   IrBuilder& b = frame_.b;
-  const IrValue infinity = b.number(lanes_[1], std::numeric_limits<double>::infinity());
-  const IrValue magnitude = absolute(state[1]);
-  const IrValue usable = (magnitude < infinity) & (magnitude > 0);
-  return {b.select(usable, state[0] + state[1], state[0])};
+  if (form_ == Form::compensated) {
+    // Infinities and NaN make the correction NaN, and adding zero would lose the sign of a zero sum.
+    const IrValue infinity = b.number(lanes_[1], std::numeric_limits<double>::infinity());
+    const IrValue magnitude = absolute(state[1]);
+    const IrValue usable = (magnitude < infinity) & (magnitude > 0);
+    return {b.select(usable, state[0] + state[1], state[0])};
+  }
+  if (form_ == Form::extreme) {
+    // The least pattern is that of +0 (unsigned) or -0 (signed) if such a zero occurred.
+    const std::uint64_t winner = monoid_.kind == Reduction::max ? 0 : 0x80000000;
+    const IrValue occurred = b.compare("icmp eq", state[2], b.bits(Lane::i32, winner));
+    const IrValue value = b.select(equal(state[0], 0) & occurred, b.bits(Lane::f32, winner), state[0]);
+    return {b.select(b.compare("icmp ne", state[1], b.bits(Lane::i32, 0)), b.bits(Lane::f32, 0x7fc00000), value)};
+  }
+  return state;
+}
+
+/// What `element` gives, as a state.
+Parts ReductionState::state_of(const Parts& element) {
+  Parts parts = batch_of({element});
+  if (form_ == Form::compensated) parts.push_back(frame_.b.number(lanes_[1], 0));
+  return parts;
 }
 
 Parts ReductionState::shuffled(const Parts& state, const Parts& other, const std::vector<int>& lanes) const {

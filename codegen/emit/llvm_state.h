@@ -9,8 +9,11 @@
 
 namespace kiln::codegen {
 
-/// A state is one vector per component. Float sums hold two: the sum and the correction, the sum of all rounding errors
-/// so far, which joins the result at the end.
+/// A state is one vector per component. Two kinds hold more than their result:
+///   float sums    the sum, and the correction: all rounding errors so far, which join the result at the end.
+///   f32 extremes  the extreme of what is no NaN, by one instruction that ignores the sign of zeros; a mask of lanes
+///                 that saw a NaN; and the least of all bit patterns (max: unsigned, min: signed), which tells whether
+///                 the zero that wins over the other occurred.
 class ReductionState {
  public:
   ReductionState(KernelFrame& frame, NodeId node);
@@ -31,8 +34,9 @@ class ReductionState {
   /// The state of the current element.
   Parts element(const BodyPrinter& body) const;
   Parts join(const Parts& a, const Parts& b);
-  /// `a` joined with an element: cheaper than join.
-  Parts accumulate(const Parts& a, const Parts& element);
+  /// `a` joined with a batch of elements, which are joined among themselves first: cheaper than join.
+  Parts accumulate(const Parts& a, const std::vector<Parts>& elements);
+  Parts state_of(const Parts& element);
   /// The values of the node.
   Parts result(const Parts& state) const;
   /// All lanes joined in a fixed tree; every lane of the result holds it.
@@ -42,12 +46,16 @@ class ReductionState {
   Parts last_lane(const Parts& state) const;  ///< in every lane
 
  private:
-  bool compensated() const { return lanes_.size() > monoid_.components.size(); }
+  enum class Form : std::uint8_t { plain, compensated, extreme };
+  Parts batch_of(const std::vector<Parts>& elements);
+  IrValue better(const IrValue& a, const IrValue& b) const;
+  IrValue least_bits(const IrValue& a, const IrValue& b) const;
   Parts shuffled(const Parts& state, const Parts& other, const std::vector<int>& lanes) const;
 
   KernelFrame& frame_;
   NodeId node_;
   Monoid monoid_;
+  Form form_ = Form::plain;
   std::vector<Lane> lanes_;
   BodyPrinter combine_;
 };

@@ -51,8 +51,11 @@ std::vector<DType> state_components(const Graph& body, NodeId node) {
   if (spec.combiner) {
     for (const NodeId output : spec.combiner->outputs) types.push_back((*spec.combiner)[output].type);
   } else {
-    types.push_back(body[node].type);
-    if (spec.kind == Reduction::sum && is_floating(body[node].type)) types.push_back(body[node].type);
+    const DType type = body[node].type;
+    const bool is_extreme = spec.kind == Reduction::max || spec.kind == Reduction::min;
+    types.push_back(type);
+    if (spec.kind == Reduction::sum && is_floating(type)) types.push_back(type);
+    if (is_extreme && type == DType::f32) types.insert(types.end(), {DType::i32, DType::i32});
   }
   return types;
 }

@@ -24,7 +24,8 @@ struct CpuReduction {
   std::vector<DType> components;  ///< what one state of all reductions holds, in graph order
 };
 
-/// Components of the state of a reduce or scan node; float sums carry a correction beside the sum.
+/// Components of the state of a reduce or scan node. Float sums carry a correction beside the sum, f32 extremes what
+/// they saw of NaN and zeros.
 std::vector<DType> state_components(const Graph& body, NodeId node);
 CpuReduction cpu_reduction(const Kernel& kernel);
 

@@ -281,6 +281,9 @@ class Array : public detail::ArrayBase<Array<T>, T>,
 
 namespace detail {
 
+static_assert(sizeof(Array<float>) == sizeof(Slot) && sizeof(View<float>) == sizeof(Slot),
+              "operands are passed to the library by their address alone");
+
 template <class Self, class T>
 Array<std::remove_const_t<T>> ArrayBase<Self, T>::clone() const {
   return Array<value_type>(handle_.layout ? detail::clone(handle_) : Handle{});

@@ -48,6 +48,9 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
 
 namespace detail {
 
+// Operands are passed to the library by their address alone.
+static_assert(sizeof(Expression<Input<DType::f32>>) == sizeof(Slot));
+
 /// An expression of one slot.
 template <class S>
 Expression<S> leaf(Slot slot) {

@@ -207,7 +207,7 @@ KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
 /// OutOfMemory: the host has no room for the elements.
 [[noreturn]] KILN_API void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where);
-KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
+KILN_API Handle clone(const Handle& h);  // C order copy on the same device
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
 KILN_API Handle load_npy(const char* path, DType type, Where);
 /// Reads the header only; writes the extents into `shape` (max_rank of them) and returns the rank.

@@ -38,13 +38,18 @@ std::string text_of(const E& expression) {
 
 /// What a lambda records of one argument with elements of type T and the given rank.
 template <class T, class F>
-std::string traced_text(int rank, F function) {
+codegen::Graph traced_graph(int rank, F function) {
   detail::Recorder recorder({rank}, 0);
   const auto result = function(Sym<T>(recorder, recorder.input(0, dtype_of<T>)));
   codegen::Graph graph = recorder.take();
   graph.outputs = {result.node_as(decltype(result)::dtype, {})};
   codegen::verify(graph, false);
-  return codegen::to_text(graph);
+  return graph;
+}
+
+template <class T, class F>
+std::string traced_text(int rank, F function) {
+  return codegen::to_text(traced_graph<T>(rank, function));
 }
 
 template <class F>
