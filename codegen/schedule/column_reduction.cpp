@@ -181,6 +181,11 @@ void spread(const Work& work, const DeviceTraits& device, Schedule& schedule) {
   schedule.split = schedule.parts > 1;
 }
 
+/// Each block of a chain works on whole columns: there must be many, or so little work that launches cost more.
+bool fills_the_card(const ChainFacts& facts, std::int64_t columns, const DeviceTraits& device) {
+  return facts.rows >= device.multiprocessors * columns || facts.rows * facts.length * facts.bytes <= small_bytes;
+}
+
 std::string reason_of(const Work& work, const Schedule& schedule) {
   std::string text = fmt::format("operands run along the kept axes: {} columns per thread, {} rows in flight",
                                  work.vector, schedule.items);
@@ -248,15 +253,13 @@ LaunchShape columns_launch_shape(const Kernel& kernel, const Schedule& schedule,
   return shape;
 }
 
-bool holds_columns(const ChainFacts& facts) {
+bool holds_columns(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t strip = std::max<std::int64_t>(16, strip_bytes / std::max<std::int64_t>(facts.bytes, 1));
-  return facts.length * strip * facts.bytes <= std::int64_t{512} * held_bytes;
+  return facts.length * strip * facts.bytes <= std::int64_t{512} * held_bytes && fills_the_card(facts, strip, device);
 }
 
 bool columns_chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
-  const std::int64_t tiles = ceil_divide(facts.rows, 32);  // of about 128 bytes
-  if (facts.rows * facts.length * facts.bytes <= small_bytes) return true;
-  return tiles * 2 >= device.multiprocessors * (holds_columns(facts) ? 1 : 2);
+  return holds_columns(facts, device) || fills_the_card(facts, 32, device);
 }
 
 }  // namespace kiln::codegen

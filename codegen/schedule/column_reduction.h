@@ -15,6 +15,6 @@ LaunchShape columns_launch_shape(const Kernel& kernel, const Schedule& schedule,
 
 /// The parts of chain_fits and holds_rows for chains whose operands are contiguous along a kept axis.
 bool columns_chain_fits(const ChainFacts& facts, const DeviceTraits& device);
-bool holds_columns(const ChainFacts& facts);
+bool holds_columns(const ChainFacts& facts, const DeviceTraits& device);
 
 }  // namespace kiln::codegen

@@ -1,12 +1,14 @@
 // tests/golden/emit_cases.cpp -- prints the kernels of the emulation for the compiler of the host: a namespace each,
 // and a table of functions by name.
 #include <cstdio>
+#include <string_view>
 
 #include "tests/golden/reduction_cases.h"
 
-int main() {
+int main(int count, char** arguments) {
   std::string table;
-  for (const auto& test : kiln::golden::row_cases()) {
+  const bool columns = count > 1 && std::string_view(arguments[1]) == "columns";
+  for (const auto& test : columns ? kiln::golden::column_cases() : kiln::golden::row_cases()) {
     kiln::KernelSource source = kiln::codegen::emit_cuda(test.kernel, test.schedule, {});
     const std::string linkage = "extern \"C\" ";  // names repeat from namespace to namespace
     source.text.erase(source.text.rfind(linkage), linkage.size());
