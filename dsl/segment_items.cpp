@@ -108,10 +108,30 @@ ItemPlan SegmentPlanner::plan(const Item& item) {
     plan.loop = choice;
     if (attempt(item, plan)) return plan;
   }
-  const bool reads_itself = std::any_of(elementwise.lowered.cuts.begin(), elementwise.lowered.cuts.end(),
-                                        [&](const Cut& cut) { return cut.node == item.key; });
-  KILN_INTERNAL_CHECK(!reads_itself, "no loop for {}", reduction_text(source_, item.key));
   return elementwise;
+}
+
+/// Over the loop of `group`, where a value of the same extents that shares operands with it costs no pass of its own.
+std::optional<ItemPlan> SegmentPlanner::plan_beside(const Item& item, const ItemGroup& group) const {
+  ItemPlan plan;
+  plan.loop = group.loop();
+  if (plan.loop.reduced == 0 || plan.loop.scans) return std::nullopt;
+  plan.loop.axes.fill(-1);
+  std::size_t next = 0;
+  std::array<int, 2> at = {0, plan.loop.loop.rank - plan.loop.reduced};  // of the next kept and reduced axis
+  for (int axis = 0; axis < item.shape.rank; ++axis) {
+    if (item.shape.extents[axis] == 1) continue;
+    if (next == plan.loop.order.size() || plan.loop.order[next].first != item.shape.extents[axis]) return std::nullopt;
+    plan.loop.axes[axis] = at[plan.loop.order[next++].second]++;
+  }
+  if (next != plan.loop.order.size()) return std::nullopt;
+  settle(item, plan);
+  const std::vector<Leaf>& leaves = plan.lowered.body.leaves;
+  const bool shares = std::any_of(leaves.begin(), leaves.end(),
+                                  [&](const Leaf& leaf) { return !leaf.iota && group.leaves.contains(leaf); });
+  plan.is_chain = true;
+  if (!shares || !accepts(group, plan)) return std::nullopt;
+  return plan;
 }
 
 std::string SegmentPlanner::reason_of(const Cut& cut, const ItemPlan& plan) const {
