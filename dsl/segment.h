@@ -24,8 +24,11 @@ struct Temporary {
 struct SegmentOutput {
   bool is_temporary = false;
   std::uint32_t number = 0;  ///< of the target or the temporary
-  /// The loop axis along which each axis of the target's or temporary's shape runs; -1 for an axis of extent 1 that no
-  /// loop axis has. Loop axes that do not occur are reduced ones: the output has one value per row.
+  /// The target's or temporary's shape, with axes split where a reshape in the expression needs it: a view of any
+  /// memory of that shape.
+  Shape shape;
+  /// The loop axis along which each axis of `shape` runs; -1 for an axis of extent 1 that no loop axis has. Loop axes
+  /// that do not occur are reduced ones: the output has one value per row.
   std::array<int, max_rank> axes = {};
 };
 

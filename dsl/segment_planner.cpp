@@ -37,7 +37,7 @@ Segmentation elementwise_segments(const Source& source, std::span<const Shape> l
       same = result.segments.emplace(same);
       same->loop = loops[t];
     }
-    same->outputs.push_back({false, t, elementwise_loop(loops[t]).axes});
+    same->outputs.push_back({false, t, loops[t], elementwise_loop(unsplit(loops[t])).axes});
   }
   for (Segment& segment : result.segments) {
     std::vector<NodeId> outputs;
@@ -186,8 +186,8 @@ void SegmentPlanner::finish(const ItemGroup& group) {
   for (std::size_t i = 0; i < group.items.size(); ++i) {
     const Item& item = group.items[i];
     const ItemPlan& plan = group.plans[i];
-    roots.push_back({item.node, item.shape, plan.loop.axes});
-    segment.outputs.push_back({item.is_temporary, item.number, plan.loop.axes});
+    roots.push_back({item.node, item.shape, plan.loop.value, plan.loop.axes});
+    segment.outputs.push_back({item.is_temporary, item.number, plan.loop.value.parts, plan.loop.axes});
     rules.cut.insert(plan.cut.begin(), plan.cut.end());
     rules.rank = std::max(rules.rank, item.rank);
   }

@@ -54,8 +54,10 @@ class SegmentPlanner {
  private:
   // segment_items.cpp: one item
   ItemPlan plan(const Item& item);
-  std::vector<LoopChoice> candidates(const Item& item, const std::vector<Cut>& cuts) const;
+  std::vector<LoopChoice> candidates(const Item& item, const ItemPlan& elementwise) const;
+  std::optional<SplitShape> split_of(const ItemPlan& plan) const;
   std::optional<ItemPlan> plan_beside(const Item& item, const ItemGroup& group) const;
+  std::size_t cut_reductions(const ItemPlan& plan) const;
   bool attempt(const Item& item, ItemPlan& plan);
   void lower(const Item& item, ItemPlan& plan) const;
   void settle(const Item& item, ItemPlan& plan) const;

@@ -306,5 +306,30 @@ TEST(Segment, ViewsAroundReductions) {
   EXPECT_EQ(kernels(t, {t.sum(t.view(t.mul(x, x), ViewSpec::Kind::reshape, {4, 2, 3}), {2})}), 1u);
 }
 
+TEST(Segment, ReshapesOfReductionsSplitTheLoop) {
+  Traced t;
+  const NodeId x = t.input({2, 3, 5});
+  const NodeId flat = t.view(t.sum(x, {2}), ViewSpec::Kind::reshape, {6});
+  const Segmentation s = t.segmented({flat});
+  ASSERT_EQ(s.segments.size(), 1u);
+  EXPECT_EQ(s.segments[0].loop, shape({2, 3, 5}));
+  EXPECT_EQ(s.segments[0].outputs[0].shape, shape({2, 3}));
+  expect_agreement(t, s);
+  EXPECT_EQ(kernels(t, {t.view(t.softmax(x, {2}), ViewSpec::Kind::reshape, {30})}), 1u);
+  EXPECT_EQ(kernels(t, {t.view(t.softmax(x, {1}), ViewSpec::Kind::reshape, {2, 15})}), 1u);
+  // Borders that do not divide one another: no loop has both.
+  EXPECT_EQ(kernels(t, {t.view(t.softmax(x, {2}), ViewSpec::Kind::reshape, {15, 2})}), 2u);
+}
+
+TEST(Segment, GroupNormIsOneKernel) {
+  Traced t;
+  const NodeId x = t.input({2, 4, 3, 2}), weight = t.input({4, 1, 1});
+  const NodeId grouped = t.view(x, ViewSpec::Kind::reshape, {2, 2, 12});
+  const NodeId y = t.view(layer_norm(t, grouped, 2).y, ViewSpec::Kind::reshape, {2, 4, 3, 2});
+  const Segmentation s = t.segmented({t.mul(y, weight)});
+  EXPECT_EQ(s.segments.size(), 2u);
+  expect_agreement(t, s);
+}
+
 }  // namespace
 }  // namespace kiln::dsl
