@@ -142,7 +142,7 @@ int Contexts::placed(const Shape& shape, const SplitShape& split, const AxisMap&
 }
 
 int Contexts::reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
-                      const AxisMap& loop_axes) {
+                      const AxisMap& owner) {
   const Context outer = aligned(context, result);
   Context inner;
   inner.shape = operand;
@@ -151,13 +151,18 @@ int Contexts::reduced(int context, const codegen::ReductionSpec& spec, const Sha
   int kept = 0;
   for (int axis = 0; axis < operand.rank; ++axis) {
     const bool is_reduced = (spec.axes >> axis & 1) != 0;
-    if (is_reduced) {
-      if (loop_axes[axis] >= 0) inner.rows[axis][loop_axes[axis]] = 1;
-    } else {
+    if (!is_reduced) {
       inner.rows[axis] = outer.rows[kept];
       inner.offset[axis] = outer.offset[kept];
     }
     kept += !is_reduced || spec.keepdims ? 1 : 0;
+  }
+  Extents steps;
+  steps.fill(1);
+  for (int at = inner.space.rank; at-- > 0;) {
+    if (owner[at] < 0) continue;
+    inner.rows[owner[at]][at] = steps[owner[at]];
+    steps[owner[at]] *= inner.space.extents[at];
   }
   return intern(inner, places_[context]);
 }

@@ -52,9 +52,9 @@ class Contexts {
                                   Where where);
 
   /// The context of the operand, of shape `operand`, of a reduction whose result of shape `result` is reached in
-  /// `context`. Reduced axis k runs along loop axis `loop_axes[k]`, and stays at 0 where that is -1.
+  /// `context`. `owner[j]` is the operand's reduced axis that runs along loop axis j, -1 where none does.
   int reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
-              const AxisMap& loop_axes);
+              const AxisMap& owner);
 
   /// The map to the coordinates of a value of `shape` that is broadcast to the context's shape.
   Context aligned(int context, const Shape& shape) const;

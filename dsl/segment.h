@@ -3,7 +3,9 @@
 // A kernel has one iteration space: kept axes, then reduced ones. A reduction joins the kernel of the value that needs
 // it where its kept axes are all kept axes of the loop and its reduced axes run along the loop's reduced axes; any
 // other reduction is computed by an earlier kernel into a temporary, and read like an operand. So there are never more
-// kernels than reductions, scans and output shapes together.
+// kernels than reductions, scans, reshapes of values that need such, and output shapes together; of reductions that
+// need one another in a long chain every eighth adds one, which stores the values that the rest of the chain starts
+// from.
 #pragma once
 
 #include <string>

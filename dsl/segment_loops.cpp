@@ -129,18 +129,20 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
       free.push_back(axis);
     }
   }
-  AxisMap rows;
-  rows.fill(-1);
+  AxisMap owner;
+  owner.fill(-1);
   if (!free.empty()) {
     const std::optional<AxisMap> matched = match_axes(operand, spec.axes, shape, free);
     if (!matched) return std::nullopt;
-    rows = *matched;
+    owner = *matched;
   }
   std::vector<LoopAxis> order;
   int kept = 0;
   for (int k = 0; k < operand.rank; ++k) {
     if (is_reduced(spec, k)) {
-      if (operand.extents[k] > 1) order.push_back({operand.extents[k], true, rows[k]});
+      if (free.empty() && operand.extents[k] > 1) order.push_back({operand.extents[k], true, -1});
+      for (const int axis : free)
+        if (owner[axis] == k) order.push_back({shape.extents[axis], true, axis});
     } else {
       for (int axis = 0; axis < shape.rank; ++axis) {
         if (shape.extents[axis] == 1 || context.rows[kept][axis] == 0 || placed[axis]) continue;
