@@ -44,7 +44,7 @@ constexpr bool is_plain(Reduction kind) { return kind <= Reduction::all; }
 
 constexpr bool joins_elements(NodeKind kind) { return kind == NodeKind::reduce || kind == NodeKind::scan; }
 
-/// The components of a state: the operands of a tuple, or the value itself.
+/// The components of a state: the operands of a tuple, or the value itself (then the span is of `state`).
 std::span<const NodeId> components_of(const Graph& graph, const NodeId& state);
 
 /// True for a reduction or scan of tuples, whose results are `element` nodes.
