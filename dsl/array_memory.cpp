@@ -233,6 +233,11 @@ void to_host(const Handle& h, void* values, Where where) {
   if (h.layout) download(h, values, "to_host", where);
 }
 
+void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where where) {
+  fail<OutOfMemory>("[to_host] no host memory for {} elements of {} bytes each{}; copy a part, or reduce on the device",
+                    elements, element_bytes, place(where));
+}
+
 Handle clone(const Handle& h) { return copy_of(require_elements(h, "clone", {}), "clone", {}).take(); }
 
 Handle to_device(const Handle& h, int device_kind, int device_index) {

@@ -129,6 +129,7 @@ void CallKey::push_launch(const detail::LaunchControl& launch) {
     push(dims[2]);
   }
   push(launch.items | std::uint64_t{launch.shared_bytes} << 32);
+  push(launch.cluster | std::uint64_t{launch.cooperative} << 32 | std::uint64_t{launch.tune} << 33);
 }
 
 }  // namespace kiln::dsl

@@ -56,6 +56,8 @@ void Drafting::build_groups() {
 void Drafting::run_passes(Segment& segment) const {
   codegen::PassOptions passes{call_.options.contract, call_.options.fast_math, machine_.traits.cuda, {}};
   passes.holds_rows = segment.holds_rows;
+  const auto reduced = segment.loop.span().last(static_cast<std::size_t>(segment.reduced));
+  passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
     // An iota that the user passes starts anywhere: calls with other starts share the plan.
     passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(leaf.view) : codegen::IotaRange{});

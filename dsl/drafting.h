@@ -93,6 +93,7 @@ class Drafting {
   void schedule(DraftKernel& kernel) const;
   void schedule_on_cpu(DraftKernel& kernel) const;
   void apply_launch_control(DraftKernel& kernel) const;
+  void apply_cluster(DraftKernel& kernel) const;
   void check_grid(const LaunchShape& required) const;
 
   const Trace& trace_;

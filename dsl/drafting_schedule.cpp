@@ -27,6 +27,8 @@ void Drafting::schedule(DraftKernel& draft) const {
   if (!call_.launch) return;
   check_grid(draft.shape);
   draft.shape.shared_bytes += call_.launch->shared_bytes;
+  draft.shape.cooperative = call_.launch->cooperative;
+  if (call_.launch->cluster > 1) apply_cluster(draft);
 }
 
 void Drafting::schedule_on_cpu(DraftKernel& draft) const {
@@ -56,6 +58,23 @@ void Drafting::check_grid(const LaunchShape& required) const {
       "a grid of {} blocks does not cover the result, which needs {}{}; leave Launch::grid out of fused "
       "expressions",
       asked, needed, place(call_.where));
+}
+
+void Drafting::apply_cluster(DraftKernel& draft) const {
+  const std::uint32_t cluster = call_.launch->cluster;
+  if (cluster > 16)
+    fail<ShapeError>("a cluster of {} blocks is more than the 16 that CUDA allows{}", cluster, place(call_.where));
+  if (machine_.traits.compute_capability < 90)
+    fail<DeviceError>("a cluster of {} blocks needs compute capability 9.0; this is {}{}", cluster, machine_.arch,
+                      place(call_.where));
+  if (draft.kernel.reduced > 0) {
+    draft.schedule.reason += ignored("cluster", "the schedule of a reduction decides how blocks work together");
+  } else if (draft.shape.grid[0] % cluster != 0) {
+    draft.schedule.reason +=
+        ignored("cluster", fmt::format("{} blocks do not divide a grid of {}", cluster, draft.shape.grid[0]).c_str());
+  } else {
+    draft.shape.cluster = cluster;
+  }
 }
 
 void Drafting::apply_launch_control(DraftKernel& draft) const {

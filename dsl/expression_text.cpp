@@ -27,9 +27,28 @@ std::string leaf_text(const Node& node) {
   }
 }
 
-std::string call_text(const Node& node, const std::vector<std::string>& parts) {
-  std::string text = node.kind == NodeKind::cast ? name_of(node.type) : node_name(node);
-  text += '(';
+/// What a node of arity > 0 is called here.
+std::string function_name(const Graph& body, const Node& node) {
+  constexpr const char* reductions[] = {
+      "sum", "prod", "max", "min", "any", "all", "combine", "argmax", "argmin", "logsumexp", "squared_deviations"};
+  switch (node.kind) {
+    case NodeKind::cast:
+      return name_of(node.type);
+    case NodeKind::reduce:
+      return reductions[static_cast<int>(body.reduction(node).kind)];
+    case NodeKind::scan:
+      return std::string("running_") + reductions[static_cast<int>(body.reduction(node).kind)];
+    case NodeKind::tuple:
+      return "";
+    case NodeKind::element:
+      return fmt::format("part{}", node.payload);
+    default:
+      return node_name(node);
+  }
+}
+
+std::string call_text(const Graph& body, const Node& node, const std::vector<std::string>& parts) {
+  std::string text = function_name(body, node) + '(';
   for (const NodeId operand : node.inputs()) {
     if (text.back() != '(') text += ", ";
     text += parts[operand];
@@ -47,7 +66,7 @@ std::string expression_text(const Graph& body) {
   std::string text;
   for (NodeId id = 0; id < body.size() && text.size() < longest_text; ++id) {
     const Node& node = body[id];
-    parts[id] = node.arity == 0 ? leaf_text(node) : call_text(node, parts);
+    parts[id] = node.arity == 0 ? leaf_text(node) : call_text(body, node, parts);
     if (node.arity == 0 || (uses[id] <= 1 && parts[id].size() <= longest_part)) continue;
     text += fmt::format("t{} = {}; ", id, parts[id]);
     parts[id] = fmt::format("t{}", id);

@@ -25,8 +25,7 @@ detail::ScalarArgument scalar_of(const Slot& slot, DType type) {
 }
 
 bool is_placed(Instruction::Kind kind) {
-  return kind == Instruction::operation || kind == Instruction::cast || kind == Instruction::uniform ||
-         kind == Instruction::normal;
+  return (kind >= Instruction::operation && kind <= Instruction::normal) || kind >= Instruction::reduction;
 }
 
 /// Where instruction `i` was written; operations that do not know it take the place of their surroundings.
@@ -48,6 +47,25 @@ bool has_fragments(const detail::Parts* parts, unsigned count) {
     }
   }
   return false;
+}
+
+/// Records instruction `i`, of which the structure slots before it say more.
+NodeId record_structured(detail::Recorder& recorder, const Instruction* code, const Slot* slots, std::size_t i,
+                         const NodeId* operands, detail::Where where) {
+  const std::uint64_t* words = slots[i - 1].words;
+  if (code[i].kind == Instruction::reduction)
+    return detail::record_reduction(recorder, {words[0], words[1]}, code[i].type, operands, code[i].arity, where);
+  if (code[i].kind == Instruction::component)
+    return detail::record_component(recorder, operands[0], static_cast<unsigned>(words[0]), where);
+  std::size_t first = i - 1;
+  while (first > 0 && code[first - 1].kind == Instruction::structure) --first;
+  std::vector<std::int64_t> numbers;
+  for (std::size_t k = first + 1; k < i; ++k) {
+    for (const std::uint64_t word : slots[k].words) numbers.push_back(static_cast<std::int64_t>(word));
+  }
+  const auto [kind, count] = slots[first].words;
+  return detail::record_view(recorder, operands[0], static_cast<int>(kind), numbers.data(),
+                             static_cast<unsigned>(count), where);
 }
 
 }  // namespace
@@ -89,6 +107,7 @@ void Gathered::walk(const Program& program) {
         break;
       case Instruction::literal:
       case Instruction::constant:
+      case Instruction::structure:
         tags_.push(tag_of(slot.words[0]));
         tags_.push(tag_of(slot.words[1]));
         break;
@@ -132,6 +151,16 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
     if (!where.file) where = where_;
     NodeId node = 0;
     switch (step.kind) {
+      case Instruction::structure:
+        continue;  // read by the instruction behind it
+      case Instruction::reduction:
+      case Instruction::component:
+      case Instruction::viewed:
+        node = record_structured(recorder, program.code, program.slots, i, stack.data() + first, where);
+        break;
+      case Instruction::tuple:
+        node = detail::record_tuple(recorder, &stack[first], step.arity, where);
+        break;
       case Instruction::input:
         node = detail::record_input(recorder, next.input++, step.type);
         break;

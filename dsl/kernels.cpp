@@ -1,6 +1,7 @@
 // dsl/kernels.cpp -- single-flight generation, compilation and loading of kernels.
 #include "dsl/kernels.h"
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <unordered_map>
@@ -44,6 +45,16 @@ Result build(const codegen::Kernel& kernel, const codegen::Schedule& schedule, c
   return result;
 }
 
+/// 90 for "sm_90", "sm_90a" or "compute_90"; 0 for anything else.
+int capability_of(const std::string& arch) {
+  int capability = 0;
+  for (const char c : arch.substr(std::min(arch.size(), arch.find('_') + 1))) {
+    if (c < '0' || c > '9') break;
+    capability = 10 * capability + (c - '0');
+  }
+  return capability;
+}
+
 }  // namespace
 
 Machine machine_of(runtime::DeviceId device) {
@@ -54,6 +65,7 @@ Machine machine_of(runtime::DeviceId device) {
   machine.traits.threads_per_multiprocessor = info.threads_per_multiprocessor;
   machine.traits.l2_bytes = info.l2_bytes;
   machine.traits.cpu_vector_bits = info.cpu_vector_bits;
+  if (machine.traits.cuda) machine.traits.compute_capability = capability_of(info.arch);
   return machine;
 }
 
@@ -63,6 +75,7 @@ Machine machine_of_arch(const std::string& arch) {
     fail<DeviceError>("inspect: no architecture is called '{}'; write \"sm_90\", \"compute_80\" or \"cpu\"", arch);
   Machine machine{{runtime::DeviceKind::cuda, 0}, arch, {}};
   machine.traits.l2_bytes = std::size_t{50} << 20;
+  machine.traits.compute_capability = capability_of(arch);
   return machine;
 }
 

@@ -28,7 +28,7 @@ Body renumbered(const Body& body) {
       }
       node.payload = number;
     }
-    result.graph.add(node, canonical.location(id));
+    result.graph.adopt(canonical, node, canonical.location(id));
   }
   result.graph.outputs = canonical.outputs;
   return result;

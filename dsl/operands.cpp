@@ -1,11 +1,16 @@
 // dsl/operands.cpp -- shapes and views of expressions, index operands, and the checks behind the public headers.
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 #include <vector>
 
+#include <kiln/detail/structure.h>
 #include <kiln/shape.h>
 
 #include "dsl/fragment.h"
+#include "dsl/gather.h"
+#include "dsl/infer.h"
+#include "dsl/recorder.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
 
@@ -41,35 +46,137 @@ std::vector<const detail::Layout*> layouts_of(const Parts& parts, Where where) {
   return layouts;
 }
 
-/// One view of an expression of known shape, applied operand by operand.
-struct Viewing {
-  std::int64_t shape[detail::max_rank] = {};
-  int rank = 0;
-  detail::ViewKind kind;
-  const std::int64_t* numbers;
-  unsigned count;
-  Where where;
+/// True when a view of the value is not the value of viewed operands.
+bool mixes_elements(const Fragment& f) {
+  return detail::mixes_elements(f.program->data(), static_cast<unsigned>(f.program->size()));
+}
 
-  Handle operator()(const Handle& h) const {
-    const Handle whole =
-        detail::view_of(h, static_cast<int>(detail::ViewKind::broadcast_to), shape, static_cast<unsigned>(rank), where);
-    return detail::view_of(whole, static_cast<int>(kind), numbers, count, where);
+/// True when the shape is not that of all operands together.
+bool mixes_elements(const Parts& parts) {
+  if (detail::mixes_elements(parts.code, parts.size)) return true;
+  const std::vector<Fragment*> fragments = fragments_below(&parts, 1);
+  return std::any_of(fragments.begin(), fragments.end(), [](const Fragment* f) { return mixes_elements(*f); });
+}
+
+/// The shape of any expression: records it.
+int traced_shape(const Parts& parts, std::int64_t* shape, Where where) {
+  const Gathered gathered(&parts, 1, where);
+  detail::Call call;
+  gathered.fill(call);
+  std::vector<int> ranks;
+  std::vector<Shape> shapes;
+  for (unsigned i = 0; i < call.input_count; ++i) {
+    const detail::Layout& layout = *call.inputs[i].layout;
+    ranks.push_back(layout.rank);
+    shapes.push_back(make_shape("shape", {layout.shape, static_cast<std::size_t>(layout.rank)}, where));
+  }
+  detail::Recorder recorder(std::move(ranks), call.scalar_count);
+  detail::TracedArgument traced;
+  gathered.record(recorder, &traced);
+  const Shape result = infer_shapes(recorder.graph(), shapes)[traced.node];
+  std::copy_n(result.extents.begin(), result.rank, shape);
+  return result.rank;
+}
+
+/// A program in the making. Owns nothing.
+struct Program {
+  std::vector<Instruction> code;
+  std::vector<Slot> slots;
+
+  Parts parts() const { return {code.data(), slots.data(), static_cast<unsigned>(slots.size())}; }
+  /// Appends a view of the value so far.
+  void view(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
+    const DType type = code.back().type;
+    const auto structure = [&](std::uint64_t first, std::uint64_t second) {
+      code.push_back({.kind = Instruction::structure});
+      slots.push_back({nullptr, {first, second}});
+    };
+    structure(static_cast<std::uint64_t>(kind), count);
+    for (unsigned i = 0; i < count; i += 2) {
+      structure(static_cast<std::uint64_t>(numbers[i]), i + 1 < count ? static_cast<std::uint64_t>(numbers[i + 1]) : 0);
+    }
+    code.push_back({.kind = Instruction::viewed, .type = type, .arity = 1});
+    slots.push_back({nullptr, {reinterpret_cast<std::uintptr_t>(where.file), where.line}});
   }
 };
 
-/// Copies with every operand viewed. References to other fragments still point at the originals.
+/// One view of an expression of known shape, applied operand by operand.
+class Viewing {
+ public:
+  Viewing(const Parts& parts, detail::ViewKind kind, const std::int64_t* numbers, unsigned count, Where where)
+      : kind_(kind), numbers_(numbers, numbers + count), where_(where) {
+    shape_.rank = detail::shape_of(parts, shape_.extents.data(), where);
+    viewed_shape(shape_, make_view_spec(static_cast<int>(kind), numbers, count), where);  // throws if it does not fit
+    if (kind_ != detail::ViewKind::squeeze || count != 0) return;
+    for (int axis = 0; axis < shape_.rank; ++axis) {  // by name: traces do not know extents
+      if (shape_.extents[axis] == 1) numbers_.push_back(axis);
+    }
+  }
+
+  Handle operator()(const Handle& h) const {
+    const Handle whole =
+        detail::view_of(h, static_cast<int>(detail::ViewKind::broadcast_to), shape_.extents.data(), rank(), where_);
+    return detail::view_of(whole, static_cast<int>(kind_), numbers_.data(), count(), where_);
+  }
+  /// The view of `program`, which has the shape of the expression.
+  void append(Program& program) const {
+    if (kind_ == detail::ViewKind::squeeze && numbers_.empty()) return;
+    program.view(kind_, numbers_.data(), count(), where_);
+  }
+  /// The view of a fragment's value.
+  Program whole(const Fragment& fragment) const {
+    Program program{{{.kind = Instruction::fragment, .type = fragment.program->back().type}},
+                    {slot_of(const_cast<Fragment*>(&fragment))}};
+    Shape own;
+    own.rank = detail::shape_of(program.parts(), own.extents.data(), where_);
+    if (!(own == shape_)) program.view(detail::ViewKind::broadcast_to, shape_.extents.data(), rank(), where_);
+    append(program);
+    return program;
+  }
+
+ private:
+  unsigned rank() const { return static_cast<unsigned>(shape_.rank); }
+  unsigned count() const { return static_cast<unsigned>(numbers_.size()); }
+
+  detail::ViewKind kind_;
+  std::vector<std::int64_t> numbers_;
+  Where where_;
+  Shape shape_;
+};
+
+/// The distinct fragments that a view reaches: those below one that mixes elements stay as they are.
+std::vector<Fragment*> reached_fragments(const Parts& parts) {
+  std::vector<Fragment*> found;
+  const auto visit = [&](const Instruction* code, const Slot* slots, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (code[i].kind != Instruction::fragment) continue;
+      Fragment* const f = fragment_of(slots[i]);
+      if (std::find(found.begin(), found.end(), f) == found.end()) found.push_back(f);
+    }
+  };
+  visit(parts.code, parts.slots, parts.size);
+  for (std::size_t next = 0; next < found.size(); ++next) {
+    const Fragment& f = *found[next];
+    if (!mixes_elements(f)) visit(f.program->data(), f.slots.data(), f.slots.size());
+  }
+  return found;
+}
+
+/// Copies with every operand viewed; those that mix elements are viewed as a whole. References to other fragments still
+/// point at the originals.
 std::vector<Fragment*> viewed_fragments(const std::vector<Fragment*>& fragments, const Viewing& view) {
-  std::vector<std::vector<Slot>> slots;
+  std::vector<Program> programs;
   for (const Fragment* f : fragments) {
-    slots.push_back(f->slots);
+    if (mixes_elements(*f)) {
+      programs.push_back(view.whole(*f));
+      continue;
+    }
+    programs.push_back({*f->program, f->slots});
     each_operand(f->program->data(), f->slots.data(), f->slots.size(),
-                 [&](std::size_t i, const Handle& h) { slots.back()[i] = __builtin_bit_cast(Slot, view(h)); });
+                 [&](std::size_t i, const Handle& h) { programs.back().slots[i] = __builtin_bit_cast(Slot, view(h)); });
   }
   std::vector<Fragment*> copies;  // nothing throws ShapeError from here on
-  for (std::size_t k = 0; k < fragments.size(); ++k) {
-    const Parts parts{fragments[k]->program->data(), slots[k].data(), static_cast<unsigned>(slots[k].size())};
-    copies.push_back(fragment_of(detail::make_fragment(parts)));
-  }
+  for (const Program& program : programs) copies.push_back(fragment_of(detail::make_fragment(program.parts())));
   return copies;
 }
 
@@ -102,20 +209,20 @@ class Replacement {
 namespace kiln::detail {
 
 int shape_of(const Parts& parts, std::int64_t* shape, Where where) {
+  if (dsl::mixes_elements(parts)) return dsl::traced_shape(parts, shape, where);
   const std::vector<const Layout*> layouts = dsl::layouts_of(parts, where);
   return broadcast_shape(layouts.data(), static_cast<unsigned>(layouts.size()), shape, where);
 }
 
 void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
-  dsl::Viewing view{.kind = kind, .numbers = numbers, .count = count, .where = where};
-  view.rank = shape_of(parts, view.shape, where);
+  const dsl::Viewing view(parts, kind, numbers, count, where);
   std::vector<Slot> result(slots, slots + parts.size);
   bool any = false;
   dsl::each_operand(parts.code, parts.slots, parts.size, [&](std::size_t i, const Handle& h) {
     result[i] = __builtin_bit_cast(Slot, view(h));
     any = true;
   });
-  const std::vector<Fragment*> originals = dsl::fragments_below(&parts, 1);
+  const std::vector<Fragment*> originals = dsl::reached_fragments(parts);
   if (!any && originals.empty()) {
     fail<ShapeError>("[{}] of an expression without arrays{}; make an array of it first, e.g. with kl::full",
                      dsl::name_of(static_cast<dsl::ViewSpec::Kind>(kind)), dsl::place(where));
@@ -124,12 +231,22 @@ void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t*
   for (unsigned i = 0; i < parts.size; ++i) slots[i] = result[i];
   if (copies.empty()) return;
   const dsl::Replacement replacement(originals, copies);
-  for (Fragment* f : copies) replacement.apply(f->program->data(), f->slots.data(), f->slots.size());
+  for (std::size_t k = 0; k < copies.size(); ++k) {
+    Fragment& f = *copies[k];
+    if (!dsl::mixes_elements(*originals[k])) replacement.apply(f.program->data(), f.slots.data(), f.slots.size());
+  }
   replacement.apply(parts.code, slots, parts.size);
   for (Fragment* f : copies) {  // the references held by `copies` itself
     Slot slot = dsl::slot_of(f);
     release_slots(&slot, 1);
   }
+}
+
+Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
+  const dsl::Viewing view(parts, kind, numbers, count, where);
+  dsl::Program program{{parts.code, parts.code + parts.size}, {parts.slots, parts.slots + parts.size}};
+  view.append(program);
+  return make_fragment(program.parts());
 }
 
 Handle index_operand(const Parts& parts, int axis, Where where) {

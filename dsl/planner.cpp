@@ -25,12 +25,12 @@ void put_index(Launch& launch, const Argument& argument, std::int64_t value) {
     put(launch, argument.offset, value);
 }
 
-/// A number that follows from the shapes, which the plan's key holds.
+/// A number that follows from the shapes, which the plan's key holds. Types that compute in f32 take it unrounded.
 void put_constant(Launch& launch, std::uint32_t at, const Parameter& parameter, const detail::Call& call) {
   detail::ScalarArgument number;
   number.type = DType::i64;
   std::memcpy(number.bytes, &parameter.value, sizeof parameter.value);
-  if (!convert_scalar(number, parameter.type, launch.image.data() + at))
+  if (!convert_scalar(number, compute_type(parameter.type), launch.image.data() + at))
     fail_conversion(number, parameter.type, call.where);
 }
 

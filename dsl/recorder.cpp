@@ -46,7 +46,10 @@ int rank_after(const codegen::ViewSpec& spec, int rank) {
 }  // namespace
 
 NodeId Recorder::add(const codegen::Node& node, int rank, Where where) {
-  const NodeId id = graph_.add(node, location_of(where));
+  return known(graph_.add(node, location_of(where)), rank);
+}
+
+NodeId Recorder::known(NodeId id, int rank) {
   if (id >= ranks_.size()) ranks_.push_back(rank);
   return id;
 }
@@ -170,17 +173,7 @@ NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsig
     fail<ShapeError>("{} of an expression of rank {} gives rank {}{}; ranks 0 to {} are possible",
                      dsl::name_of(spec.kind), ranks_[value], rank, dsl::place(where), max_rank);
   }
-  const NodeId id = graph_.view(value, spec, location_of(where));
-  if (id >= ranks_.size()) ranks_.push_back(rank);
-  return id;
-}
-
-NodeId Recorder::shared(const void* identity, FragmentFunction trace, const void* fragment) {
-  const auto known = fragments_.find(identity);
-  if (known != fragments_.end()) return known->second;
-  const NodeId id = trace(*this, fragment);
-  fragments_.emplace(identity, id);
-  return id;
+  return known(graph_.view(value, spec, location_of(where)), rank);
 }
 
 // ------------------------------------------------------------------ bridge
@@ -202,8 +195,5 @@ NodeId record_view(Recorder& r, NodeId value, int kind, const std::int64_t* numb
   return r.view(value, kind, numbers, count, where);
 }
 int rank_of(Recorder& r, NodeId value) { return r.rank(value); }
-NodeId record_shared(Recorder& r, const void* identity, FragmentFunction trace, const void* fragment) {
-  return r.shared(identity, trace, fragment);
-}
 
 }  // namespace kiln::detail

@@ -1,7 +1,6 @@
 // dsl/recorder.h -- one trace: the graph that the bridge's record_* functions build while a user's expression runs.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include <kiln/detail/bridge.h>
@@ -25,7 +24,9 @@ class Recorder {
   NodeId index(NodeId value, int axis, Where where);
   NodeId random(NodeId counter, NodeId key, bool normal, DType type, Where where);
   NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where);
-  NodeId shared(const void* identity, FragmentFunction trace, const void* fragment);
+  NodeId reduction(const ReductionCall& call, DType result, const NodeId* operands, unsigned count, Where where);
+  NodeId tuple(const NodeId* values, unsigned count, Where where);
+  NodeId component(NodeId tuple, unsigned component, Where where);
 
   int rank(NodeId value) const { return ranks_[value]; }
   const codegen::Graph& graph() const { return graph_; }
@@ -33,7 +34,32 @@ class Recorder {
   codegen::Graph take() { return std::move(graph_); }
 
  private:
+  /// A reduction as the user called it, its axes resolved for the operand's rank.
+  struct Reduced {
+    Reducing function;
+    const char* name;
+    Where where;
+    NodeId value;
+    std::uint8_t axes = 0;
+    bool keepdims = false;
+  };
   NodeId add(const codegen::Node& node, int rank, Where where);
+  Reduced resolve(const ReductionCall& call, NodeId value, Where where);
+  NodeId compose(const Reduced& r, DType result, std::int64_t ddof);
+  NodeId mean(const Reduced& r, NodeId value, DType result);
+  NodeId variance(const Reduced& r, DType result, std::int64_t ddof);
+  NodeId norm(const Reduced& r, NodeId value);
+  NodeId extreme(const Reduced& r, codegen::Reduction kind, NodeId value);
+  NodeId position(const Reduced& r, codegen::Reduction kind, NodeId value);
+  NodeId truth(NodeId value, Where where);
+  NodeId combine(const Reduced& r, CombinerFunction function, NodeId identity);
+  NodeId reduce(const Reduced& r, codegen::Reduction kind, NodeId value);
+  NodeId append(const Reduced& r, const codegen::ReductionSpec& spec, DType type,
+                std::initializer_list<NodeId> operands);
+  NodeId extent(const Reduced& r, NodeId value, DType type, std::uint8_t axes, std::int64_t subtract);
+  NodeId unrounded(NodeId value, DType type, Where where);
+  NodeId in_front(NodeId value, Where where);
+  NodeId known(NodeId id, int rank);
   NodeId widen(NodeId value, DType type, Where where);
   void check_node(NodeId value, const char* operation, Where where) const;
 
@@ -41,7 +67,6 @@ class Recorder {
   std::vector<int> ranks_;  ///< one per node
   std::vector<int> input_ranks_;
   unsigned scalar_count_;
-  std::unordered_map<const void*, NodeId> fragments_;
 };
 
 }  // namespace kiln::detail

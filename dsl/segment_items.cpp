@@ -78,6 +78,12 @@ std::string SegmentPlanner::chain_reason(const codegen::ChainFacts& facts) const
 /// Fills `plan`, whose loop is given; false where nothing is gained by it.
 bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
   settle(item, plan);
+  const std::vector<NodeId> others = misaligned(plan.lowered, plan.loop, reduction_of(item.node));
+  if (!plan.loop.scans && !others.empty()) {
+    for (const NodeId node : others) reasons_.try_emplace(node, "it reads memory along the other direction");
+    plan.cut.insert(others.begin(), others.end());
+    settle(item, plan);
+  }
   const bool per_element = plan.loop.is_per_element();
   std::vector<NodeId> needed = needed_by_others(plan.lowered);
   if (plan.loop.scans) {

@@ -52,6 +52,18 @@ std::vector<std::uint32_t> integer_exponents(const codegen::Graph& graph) {
   return slots;
 }
 
+/// Says which thread is recording while it lives.
+class Recording {
+ public:
+  explicit Recording(std::atomic<std::thread::id>& thread) : thread_(thread) { thread_ = std::this_thread::get_id(); }
+  ~Recording() { thread_ = std::thread::id(); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  std::atomic<std::thread::id>& thread_;
+};
+
 }  // namespace
 
 std::shared_ptr<const Trace> record(const detail::Call& call) {
@@ -75,9 +87,16 @@ std::shared_ptr<const Trace> record(const detail::Call& call) {
 
 std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
   std::string signature = signature_of(call);
+  if (recording_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+    fail<TypeError>(
+        "{} calls itself while it is being traced{}: the call would need the trace that is not finished; call the "
+        "lambda itself, or another function, on the traced values",
+        call.name ? call.name : "a function", place(call.where));
+  }
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)
     if (entry.signature == signature) return entry.trace;
+  const Recording recording(recording_);
   entries_.push_back({std::move(signature), record(call)});
   return entries_.back().trace;
 }

@@ -1,10 +1,12 @@
 // dsl/trace.h -- traces of a site: the user's expression as a graph, recorded once per types and ranks of its operands.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <kiln/detail/bridge.h>
@@ -32,6 +34,7 @@ class Traces {
     std::shared_ptr<const Trace> trace;
   };
   std::mutex mutex_;
+  std::atomic<std::thread::id> recording_;  ///< the thread that runs the user's function
   std::vector<Entry> entries_;
 };
 

@@ -46,18 +46,19 @@ std::string Writer::outer_offset(std::size_t a, const std::vector<int>& axes) co
 /// One local per operand that moves along `axes`: its row of this thread.
 void Writer::row_pointers(const std::vector<int>& axes) {
   pointers_.assign(kernel_.accesses.size(), "");
-  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    const std::string base = field(is_iota(a) ? ArgumentKind::offset : ArgumentKind::pointer, a);
-    const std::string offset = outer_offset(a, axes);
-    pointers_[a] = base;
-    if (offset.empty()) continue;
-    pointers_[a] = access_name(a) + "_row";
-    if (is_iota(a)) {
-      line("const i64 {} = {}{};", pointers_[a], base, offset);
-    } else {
-      line("{}{}* const {} = {} + ({});", is_store(a) ? "" : "const ", storage(a), pointers_[a], base,
-           offset.substr(3));
-    }
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) row_pointer(a, axes);
+}
+
+void Writer::row_pointer(std::size_t a, const std::vector<int>& axes) {
+  const std::string base = field(is_iota(a) ? ArgumentKind::offset : ArgumentKind::pointer, a);
+  const std::string offset = outer_offset(a, axes);
+  pointers_[a] = base;
+  if (offset.empty()) return;
+  pointers_[a] = access_name(a) + "_row";
+  if (is_iota(a)) {
+    line("const i64 {} = {}{};", pointers_[a], base, offset);
+  } else {
+    line("{}{}* const {} = {} + ({});", is_store(a) ? "" : "const ", storage(a), pointers_[a], base, offset.substr(3));
   }
 }
 

@@ -7,7 +7,44 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 10> table = {{
+constexpr std::array<Snippet, 21> table = {{
+    {"read_if", "Word", R"(
+template <int Width, int N, class T>
+DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = typename Word<Width * sizeof(T)>::type();
+    if (inside) piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+)"},
+    {"pack", "", R"(
+template <int N>
+DEVICE void pack(u32 (&words)[N], const u16 (&halves)[2 * N]) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) words[k] = halves[2 * k] | u32(halves[2 * k + 1]) << 16;
+}
+)"},
+    {"half_of", "", R"(
+template <int N>
+DEVICE u16 half_of(const u32 (&words)[N], int k) { return u16(words[k / 2] >> k % 2 * 16); }
+)"},
+    {"bf16_of", "", R"(
+template <int N>  // half k; `one` is 1, but where the compiler cannot know it, the value is not kept from an earlier use
+DEVICE float bf16_of(const u32 (&words)[N], int k, u32 one) {
+  return __uint_as_float(k % 2 ? words[k / 2] & (0xfffeffffu + one) : words[k / 2] * (65535u + one));
+}
+)"},
+    {"f16_of", "f16_to_f32", R"(
+template <int N>  // half k; `one` is 1, but where the compiler cannot know it, the value is not kept from an earlier use
+DEVICE float f16_of(const u32 (&words)[N], int k, u32 one) {
+  return f16_to_f32(u16((words[k / 2] + (one - 1)) >> k % 2 * 16));
+}
+)"},
     {"two_sum", "", R"(
 DEVICE float two_sum(float a, float b, float& low) {  // a + b; what rounding lost is added to low
   const float sum = a + b, part = sum - a;
@@ -79,11 +116,66 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
   s = join_lanes<32>(s);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
-  if (Warps > 8) return join_lanes<Warps>(shared[threadIdx.x % Warps]);
-  State all[Warps];
+  if constexpr (Warps > 8) {
+    return join_lanes<Warps>(shared[threadIdx.x % Warps]);
+  } else {
+    State all[Warps];
 #pragma unroll
-  for (int w = 0; w < Warps; ++w) all[w] = shared[w];
-  return tree(all);
+    for (int w = 0; w < Warps; ++w) all[w] = shared[w];
+    return tree(all);
+  }
+}
+)"},
+    {"cluster_rank", "", R"(
+#if __CUDA_ARCH__ >= 900
+DEVICE u32 cluster_rank() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+#endif
+)"},
+    {"cluster_barrier", "", R"(
+#if __CUDA_ARCH__ >= 900
+DEVICE void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+#endif
+)"},
+    {"shared_memory", "", R"(
+#if __CUDA_ARCH__ >= 900
+DEVICE u8* shared_memory() { extern __shared__ uint4 dynamic_shared[]; return reinterpret_cast<u8*>(dynamic_shared); }
+#endif
+)"},
+    {"copy_async", "", R"(
+#if __CUDA_ARCH__ >= 900
+template <class Word>
+DEVICE void copy_async(Word& to, const void* from, bool inside) {  // to shared memory; zeros where it is not inside
+  const u32 address = u32(__cvta_generic_to_shared(&to)), bytes = inside ? sizeof(Word) : 0;
+  if constexpr (sizeof(Word) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(Word)), "r"(bytes) : "memory");
+}
+DEVICE void copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+#endif
+)"},
+    {"copy_wait", "copy_async", ""},
+    {"join_cluster", "join_lanes cluster_rank cluster_barrier", R"(
+#if __CUDA_ARCH__ >= 900
+template <class State>
+DEVICE void store_remote(State& to, u32 rank, const State& from) {  // to the same place of another block of the cluster
+  union { State state; u32 word[sizeof(State) / 4]; } all;
+  all.state = from;
+  u32 address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(u32(__cvta_generic_to_shared(&to))), "r"(rank));
+#pragma unroll
+  for (int w = 0; w < int(sizeof(State) / 4); ++w)
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address + 4 * w), "r"(all.word[w]) : "memory");
+}
+#endif
+template <int Blocks, class State>
+DEVICE State join_cluster(const State& s, State (&blocks)[Blocks]) {
+  if (threadIdx.x < Blocks) store_remote(blocks[cluster_rank()], threadIdx.x, s);
+  cluster_barrier();
+  return join_lanes<Blocks>(blocks[threadIdx.x % Blocks]);
 }
 )"},
     {"load_state", "", R"(

@@ -14,5 +14,6 @@ struct Snippet {
 
 /// What kernels with reduced axes use; printed after the rest.
 std::span<const Snippet> reduction_snippets();
+std::span<const Snippet> column_snippets();
 
 }  // namespace kiln::codegen::cuda

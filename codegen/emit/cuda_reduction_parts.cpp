@@ -36,8 +36,9 @@ ReductionWriter::ReductionWriter(const Kernel& kernel, const Schedule& schedule,
   }
 }
 
-void ReductionWriter::declare_states() {
-  for (std::size_t pass = 0; pass < monoids_.size(); ++pass) declare_state(state_type(pass), monoids_[pass]);
+void ReductionWriter::declare_states(bool shuffles, bool running) {
+  for (std::size_t pass = 0; pass < monoids_.size(); ++pass)
+    declare_state(state_type(pass), monoids_[pass], shuffles, running);
 }
 
 std::vector<NodeId> ReductionWriter::operands(std::size_t pass) const {
@@ -94,6 +95,11 @@ void ReductionWriter::element_values(std::span<const NodeId> roots, const Place&
   for (NodeId id = 0; id < kernel_.body.size(); ++id) {
     if (!needed[id] || kernel_.body[id].kind == NodeKind::tuple || kernel_.body[id].kind == NodeKind::scan) continue;
     KILN_INTERNAL_CHECK(stages_.per_element[id], "%{} belongs to the row and was not declared", id);
+    if (const std::string text = special_text(id); !text.empty()) {
+      line("const {} {} = {};", value_type(kernel_.body[id].type), locals_[id], text);
+      names_[id] = locals_[id];
+      continue;
+    }
     name_node(kernel_.body, id, names_, locals_[id], place);
   }
 }

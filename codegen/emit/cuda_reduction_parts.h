@@ -31,10 +31,11 @@ class ReductionWriter : public Writer {
   std::size_t passes_count() const { return monoids_.size(); }
   static std::string state_type(std::size_t pass) { return fmt::format("State{}", pass); }
 
-  /// The struct of states of `monoids`, called `type`, and its functions, into definitions_.
-  void declare_state(const std::string& type, std::span<const Monoid> monoids);
+  /// The struct of states of `monoids`, called `type`, and its functions, into definitions_; unused functions would
+  /// draw warnings.
+  void declare_state(const std::string& type, std::span<const Monoid> monoids, bool shuffles, bool running);
   /// That of every pass.
-  void declare_states();
+  void declare_states(bool shuffles = true, bool running = true);
 
   /// Component values of the reductions of `pass`: what an element contributes.
   std::vector<NodeId> operands(std::size_t pass) const;
@@ -48,6 +49,8 @@ class ReductionWriter : public Writer {
   void row_values(std::span<const NodeId> roots, const Place& place);
   /// Declares the values of one element below `roots`; row_values(roots) must stand before, in an outer scope.
   void element_values(std::span<const NodeId> roots, const Place& place);
+  /// How the form computes node `id` of an element in its own way, or "".
+  virtual std::string special_text(NodeId) { return ""; }
   /// "State0{v4, v7}" of the current element; "State0{...}" that is neutral.
   std::string element_state(std::size_t pass) const;
   std::string identity(std::size_t pass) const;
@@ -58,15 +61,17 @@ class ReductionWriter : public Writer {
   Stages stages_;
   std::vector<std::vector<Monoid>> monoids_;  ///< of each pass, in the order of stages_.passes
 
- private:
+  /// Nodes that `roots` need and that have no name which stays.
   std::vector<char> below(std::span<const NodeId> roots) const;
+
+  std::vector<std::string> names_;   ///< of nodes, "" if not declared
+  std::vector<std::string> locals_;  ///< the name that a node gets where it is declared
+
+ private:
   void print_join(const std::string& type, std::span<const Monoid> monoids);
   void print_shuffle(const std::string& type, std::span<const Monoid> monoids);
   void print_running(const std::string& type, std::span<const Monoid> monoids);
   void print_tree(const std::string& type, std::span<const Monoid> monoids);
-
-  std::vector<std::string> names_;   ///< of nodes, "" if not declared
-  std::vector<std::string> locals_;  ///< the name that a node gets where it is declared
 };
 
 }  // namespace kiln::codegen::cuda

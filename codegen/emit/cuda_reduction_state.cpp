@@ -37,7 +37,8 @@ std::string shuffled(DType type, const std::string& field) {
 
 }  // namespace
 
-void ReductionWriter::declare_state(const std::string& type, std::span<const Monoid> monoids) {
+void ReductionWriter::declare_state(const std::string& type, std::span<const Monoid> monoids, bool shuffles,
+                                    bool running) {
   const std::string kernel_text = std::move(text_);
   const int indent = std::exchange(indent_, 0);
   text_.clear();
@@ -48,8 +49,8 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
   --indent_;
   line("}};");
   print_join(type, monoids);
-  print_shuffle(type, monoids);
-  print_running(type, monoids);
+  if (shuffles) print_shuffle(type, monoids);
+  if (running) print_running(type, monoids);
   print_tree(type, monoids);
   definitions_ += text_ + "\n";
   text_ = kernel_text;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_expression.h"
+#include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/ir/op_info.h"
 #include "support/check.h"
@@ -275,6 +276,8 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
 namespace kiln::codegen {
 
 KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
+  if (schedule.form == Template::column_reduction) return cuda::emit_column_reduction(kernel, schedule, options);
+  if (schedule.form == Template::row_reduction) return cuda::emit_row_reduction(kernel, schedule, options);
   return cuda::Writer(kernel, schedule, options).write();
 }
 

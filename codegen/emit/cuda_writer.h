@@ -70,6 +70,7 @@ class Writer {
   void decode_outer(const std::string& linear, const std::vector<int>& axes);
   std::string outer_offset(std::size_t a, const std::vector<int>& axes) const;
   void row_pointers(const std::vector<int>& axes);
+  void row_pointer(std::size_t a, const std::vector<int>& axes);
 
   // cuda_dense.cpp: vectors across a short innermost axis.
   void dense();

@@ -27,8 +27,7 @@ std::string element_pointer(IrBuilder& b, const AccessState& state, const std::s
     const std::string offset = b.emit_scalar(fmt::format("mul i64 {}, {}", i, size_of(state.access->type)));
     return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, offset));
   }
-  const std::string offset =
-      b.emit_scalar(fmt::format("mul i64 {}, {}", i, state.stride(state.access->axes.size() - 1)));
+  const std::string offset = b.emit_scalar(fmt::format("mul i64 {}, {}", i, state.stride(state.vector_axis)));
   return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, offset));
 }
 
@@ -122,7 +121,7 @@ Parts load_broadcast(IrBuilder& b, const AccessState& state) {
 
 IrValue iota_vector(IrBuilder& b, const AccessState& state, const std::string& i, const IrValue& lane_offsets) {
   if (state.inner() == AxisClass::broadcast) return b.splat(Lane::i64, state.row);
-  const std::string stride = state.access->axes.empty() ? "1" : state.stride(state.access->axes.size() - 1);
+  const std::string stride = state.access->axes.empty() ? "1" : state.stride(state.vector_axis);
   const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", i, stride));
   const std::string first = b.emit_scalar(fmt::format("add i64 {}, {}", state.row, step));
   return b.splat(Lane::i64, first) + lane_offsets;
@@ -160,6 +159,33 @@ void store_vector(IrBuilder& b, const AccessState& state, const std::string& i, 
                        pointer, alignment, mask_type, lanes));
   } else {
     b.line(fmt::format("store {} {}, ptr {}, align {}", vector_type, value, pointer, alignment));
+  }
+}
+
+IrValue load_plain(IrBuilder& b, const std::string& pointer, Lane lane, const IrValue* mask) {
+  if (!mask) return b.emit(lane, fmt::format("load {}, ptr {}, align 1", b.type(lane), pointer));
+  return b.emit(lane, fmt::format("call {0} @llvm.masked.load.{1}.p0(ptr {2}, i32 1, {3} {4}, {0} zeroinitializer)",
+                                  b.type(lane), b.suffix(lane), pointer, b.type(Lane::i1), mask->text));
+}
+
+void store_plain(IrBuilder& b, const std::string& pointer, const IrValue& value, const IrValue* mask) {
+  const std::string type = b.type(value.lane);
+  if (!mask) {
+    b.line(fmt::format("store {} {}, ptr {}, align 1", type, value.text, pointer));
+  } else {
+    b.line(fmt::format("call void @llvm.masked.store.{}.p0({} {}, ptr {}, i32 1, {} {})", b.suffix(value.lane), type,
+                       value.text, pointer, b.type(Lane::i1), mask->text));
+  }
+}
+
+void store_first_lane(IrBuilder& b, const AccessState& state, const Parts& parts) {
+  const Lane lane = storage_lane(state.access->type);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const std::string pointer = b.emit_scalar(
+        fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, static_cast<int>(part) * bytes_of(lane)));
+    const std::string scalar =
+        b.emit_scalar(fmt::format("extractelement {} {}, i32 0", b.type(lane), parts[part].text));
+    b.line(fmt::format("store {} {}, ptr {}, align {}", name_of(lane), scalar, pointer, alignment_of(state)));
   }
 }
 

@@ -16,9 +16,10 @@ struct AccessState {
   std::string base;                           ///< ptr, or the i64 offset of an iota
   std::array<std::string, max_rank> strides;  ///< i64 per strided axis: bytes (iota: elements)
   std::string row;                            ///< base of the current row: ptr or i64
-  IrValue lane_offsets;                       ///< innermost axis strided: byte (iota: element) offset of each lane
+  std::size_t vector_axis = 0;  ///< the axis that vectors run along: the innermost unless columns are kept
+  IrValue lane_offsets;         ///< vector axis strided: byte (iota: element) offset of each lane
 
-  AxisClass inner() const { return access->axes.empty() ? AxisClass::contiguous : access->axes.back(); }
+  AxisClass inner() const { return access->axes.empty() ? AxisClass::contiguous : access->axes[vector_axis]; }
   /// Text of the i64 stride along `axis` in bytes (iota: elements); "0" for broadcast axes.
   std::string stride(std::size_t axis) const;
 };
@@ -37,5 +38,10 @@ Parts load_broadcast(IrBuilder& b, const AccessState& state);
 IrValue iota_vector(IrBuilder& b, const AccessState& state, const std::string& i, const IrValue& lane_offsets);
 void store_vector(IrBuilder& b, const AccessState& state, const std::string& i, const Parts& parts,
                   const std::string& mask);
+/// Vectors at any address, with a mask or null.
+IrValue load_plain(IrBuilder& b, const std::string& pointer, Lane lane, const IrValue* mask);
+void store_plain(IrBuilder& b, const std::string& pointer, const IrValue& value, const IrValue* mask);
+/// The first lane, to the base of the current row.
+void store_first_lane(IrBuilder& b, const AccessState& state, const Parts& parts);
 
 }  // namespace kiln::codegen

@@ -42,6 +42,7 @@ class IrBuilder {
   int width() const { return width_; }
   const CpuFeatures& features() const { return features_; }
   std::string& text() { return text_; }
+  const std::string& text() const { return text_; }
 
   std::string type(Lane lane) const;    ///< "<16 x float>"
   std::string suffix(Lane lane) const;  ///< "v16f32", for names of intrinsics

@@ -60,7 +60,7 @@ IrValue float_to_brain(IrBuilder& b, const IrValue& value) {
 }  // namespace
 
 BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& body, bool contract)
-    : b_(builder), library_(library), body_(body), contract_(contract), uses_(body.size(), 0) {
+    : b_(builder), library_(library), body_(body), contract_(contract), values_(body.size()), uses_(body.size(), 0) {
   for (const Node& node : body.nodes()) {
     for (const NodeId operand : node.inputs()) ++uses_[operand];
   }
@@ -68,15 +68,20 @@ BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& 
 }
 
 std::vector<Parts> BodyPrinter::print(const BodyInputs& inputs, std::span<const DType> output_types) {
-  values_.clear();
-  for (const Node& node : body_.nodes()) values_.push_back(print_node(node, inputs));
+  for (NodeId id = 0; id < body_.size(); ++id) values_[id] = print_node(body_[id], inputs);
   std::vector<Parts> outputs;
-  for (std::size_t k = 0; k < body_.outputs.size(); ++k) {
-    Parts parts = values_[body_.outputs[k]];
-    if (output_types[k] == DType::b1) parts = {b_.convert("zext", parts[0], Lane::i8)};
-    outputs.push_back(std::move(parts));
-  }
+  for (std::size_t k = 0; k < body_.outputs.size(); ++k) outputs.push_back(output(k, output_types[k]));
   return outputs;
+}
+
+void BodyPrinter::compute(std::span<const NodeId> nodes, const BodyInputs& inputs) {
+  for (const NodeId id : nodes) values_[id] = print_node(body_[id], inputs);
+}
+
+Parts BodyPrinter::output(std::size_t k, DType type) {
+  Parts parts = values_[body_.outputs[k]];
+  if (type == DType::b1) parts = {b_.convert("zext", parts[0], Lane::i8)};
+  return parts;
 }
 
 Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
@@ -109,6 +114,15 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     }
     case NodeKind::operation:
       return {print_operation(node)};
+    case NodeKind::input:
+      return {inputs.states[node.payload]};
+    case NodeKind::tuple: {
+      Parts components;
+      for (const NodeId operand : node.inputs()) components.push_back(values_[operand][0]);
+      return components;
+    }
+    case NodeKind::element:
+      return {values_[node.operands[0]][node.payload]};
     default:
       break;
   }

@@ -12,8 +12,9 @@ namespace kiln::codegen {
 
 /// Values of the leaves, by access and parameter.
 struct BodyInputs {
-  std::span<const Parts> accesses;    ///< storage form; iota: the i64 vector
-  std::span<const Parts> parameters;  ///< storage form (b1: i8)
+  std::span<const Parts> accesses = {};    ///< storage form; iota: the i64 vector
+  std::span<const Parts> parameters = {};  ///< storage form (b1: i8)
+  std::span<const IrValue> states = {};    ///< combiners: the `input` leaves (b1: i1)
 };
 
 class BodyPrinter {
@@ -21,6 +22,12 @@ class BodyPrinter {
   BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& body, bool contract);
   /// Prints every node; returns, for each output, what its store access writes (storage form).
   std::vector<Parts> print(const BodyInputs& inputs, std::span<const DType> output_types);
+  /// Prints the given nodes, whose other operands have values already. For bodies in several parts.
+  void compute(std::span<const NodeId> nodes, const BodyInputs& inputs);
+  const Parts& value(NodeId id) const { return values_[id]; }
+  void set_value(NodeId id, Parts parts) { values_[id] = std::move(parts); }
+  /// What the store access of output `k`, of this type, writes.
+  Parts output(std::size_t k, DType type);
 
  private:
   Parts print_node(const Node& node, const BodyInputs& inputs);

@@ -47,7 +47,8 @@ Graph deviations_combiner(DType type) {
   const NodeId share = b.div(right_count, b.op(Op::maximum, count, b.constant(type, 1)));
   const NodeId difference = b.sub(right_mean, left_mean);
   const NodeId mean = b.fma(difference, share, left_mean);
-  const NodeId between = b.mul(b.mul(difference, difference), b.mul(left_count, share));
+  // In this order nothing overflows that is multiplied by the 0 of an empty state.
+  const NodeId between = b.mul(b.mul(difference, b.mul(left_count, share)), difference);
   graph.outputs = {count, mean, b.add(b.add(left, right), between)};
   return graph;
 }

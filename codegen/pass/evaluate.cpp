@@ -251,7 +251,9 @@ std::uint16_t round_to_storage(double value, DType type) {
 }
 
 std::optional<std::uint64_t> evaluate(const Node& node, std::span<const Node> operands) {
-  if (node.kind == NodeKind::cast) return evaluate_cast(node.type, operands[0]);
+  if (node.kind == NodeKind::cast) {
+    return node.payload == unrounded_cast ? std::nullopt : evaluate_cast(node.type, operands[0]);
+  }
   if (node.kind == NodeKind::bitcast) return operands[0].payload;
   if (node.kind == NodeKind::mulhi && node.type == DType::u32) return (operands[0].payload * operands[1].payload) >> 32;
   if (node.kind != NodeKind::operation || node.op == Op::where || node.payload == library_form) {

@@ -160,7 +160,7 @@ constexpr bool holds_every_value(DType wide, DType narrow) { return is_integer(w
 NodeId simplify_cast(Builder& b, const Node& node) {
   const Node inner = b.node(node.operands[0]);
   if (inner.type == node.type && !is_floating(node.type)) return node.operands[0];
-  if (inner.kind != NodeKind::cast) return no_node;
+  if (inner.kind != NodeKind::cast || inner.payload == unrounded_cast || node.payload == unrounded_cast) return no_node;
   const bool rounds = inner.type == DType::f16 || inner.type == DType::bf16;
   if (rounds && node.type == DType::f32 && float_literal(b, inner.operands[0])) {  // the rounded constant
     Node rounded = inner;

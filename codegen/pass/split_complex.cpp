@@ -66,7 +66,7 @@ class Splitter {
     const Value* first = node.arity > 0 ? &values_[node.operands[0]] : nullptr;
     switch (node.kind) {
       case NodeKind::cast:
-        return cast(*first, node.type);
+        return first->is_complex() || is_complex(node.type) ? cast(*first, node.type) : kept(node, where);
       case NodeKind::complex:
         return {no_node, {first->whole, values_[node.operands[1]].whole}};
       case NodeKind::real_part:
@@ -108,7 +108,6 @@ class Splitter {
       if (from.is_complex()) return {no_node, {b.cast(from.parts.real, part), b.cast(from.parts.imag, part)}};
       return {no_node, {b.cast(from.whole, part), b.constant(part, 0.0)}};
     }
-    if (!from.is_complex()) return {b.primitive(NodeKind::cast, to, {from.whole}), {}};
     if (to == DType::b1) return {is_true(from.parts), {}};
     return {b.cast(from.parts.real, to), {}};  // drops the imaginary part, as NumPy's astype
   }

@@ -1,11 +1,122 @@
-// codegen/schedule/cpu_reduction.cpp -- units of work of CPU kernels with reduced axes.
+// codegen/schedule/cpu_reduction.cpp -- rows or columns, chunks of long rows, and the units of work that follow.
+#include "codegen/schedule/cpu_reduction.h"
+
+#include <algorithm>
+#include <numeric>
+
 #include "codegen/schedule/schedule.h"
-#include "support/check.h"
 
 namespace kiln::codegen {
+namespace {
 
-LaunchShape cpu_reduction_shape(const Kernel&, const Extents&) {
-  internal_failure("units of CPU reductions", __FILE__, __LINE__, "being written");
+constexpr std::int64_t buffer_bytes = 16 << 10;  ///< of all states of a block of columns: half of a first-level cache
+constexpr std::int64_t widest_vector = 256;      ///< lanes of the widest vector; blocks hold whole vectors
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Most bytes follow one another along the last kept axis.
+bool prefers_columns(const Kernel& kernel) {
+  const int kept = kernel.rank - kernel.reduced;
+  if (kept == 0) return false;
+  std::size_t along_rows = 0, along_columns = 0;
+  for (const Access& access : kernel.accesses) {
+    if (access.iota || !is_per_element(kernel, access)) continue;
+    if (access.axes.back() == AxisClass::contiguous) along_rows += size_of(access.type);
+    if (access.axes[static_cast<std::size_t>(kept) - 1] == AxisClass::contiguous) along_columns += size_of(access.type);
+  }
+  return along_columns > along_rows;
+}
+
+/// Bytes per column of states and of values kept between the passes.
+std::int64_t column_bytes(const Kernel& kernel, const CpuReduction& form) {
+  std::int64_t bytes = 0;
+  for (const DType type : form.components) bytes += static_cast<std::int64_t>(size_of(type));
+  const Stages stages = stages_of(kernel);
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    if (stages.per_element[id] == 0 && kernel.body[id].arity > 0)
+      bytes += static_cast<std::int64_t>(size_of(kernel.body[id].type));
+  }
+  return bytes;
+}
+
+std::int64_t product(const Extents& extents, int from, int to) {
+  return std::accumulate(extents.loop.begin() + from, extents.loop.begin() + to, std::int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+std::vector<DType> state_components(const Graph& body, NodeId node) {
+  const ReductionSpec& spec = body.reduction(body[node]);
+  std::vector<DType> types;
+  if (spec.combiner) {
+    for (const NodeId output : spec.combiner->outputs) types.push_back((*spec.combiner)[output].type);
+  } else {
+    const DType type = body[node].type;
+    const bool is_extreme = spec.kind == Reduction::max || spec.kind == Reduction::min;
+    types.push_back(type);
+    if (spec.kind == Reduction::sum && is_floating(type)) types.push_back(type);
+    if (is_extreme && type == DType::f32) types.insert(types.end(), {DType::i32, DType::i32});
+  }
+  return types;
+}
+
+CpuReduction cpu_reduction(const Kernel& kernel) {
+  CpuReduction form;
+  const Stages stages = stages_of(kernel);
+  form.columns = prefers_columns(kernel);
+  form.splits = stages.passes.size() == 1 && !stages.has_element_outputs && stages.scans.empty();
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    const NodeKind kind = kernel.body[id].kind;
+    if (kind != NodeKind::reduce && kind != NodeKind::scan) continue;
+    const std::vector<DType> components = state_components(kernel.body, id);
+    form.components.insert(form.components.end(), components.begin(), components.end());
+  }
+  if (form.columns) {
+    const std::int64_t fitting = buffer_bytes / std::max<std::int64_t>(1, column_bytes(kernel, form));
+    form.column_block = std::clamp(fitting / widest_vector, std::int64_t{1}, std::int64_t{8}) * widest_vector;
+  }
+  return form;
+}
+
+LaunchShape cpu_reduction_shape(const Kernel& kernel, const Extents& extents) {
+  const CpuReduction form = cpu_reduction(kernel);
+  const int kept = kernel.rank - kernel.reduced;
+  LaunchShape shape;
+  std::int64_t states = 0, chunks = 1, per_unit = 1;
+  if (form.columns) {
+    const std::int64_t columns = extents.loop[static_cast<std::size_t>(kept) - 1];
+    const std::int64_t blocks = ceil_divide(columns, form.column_block), outer = product(extents, 0, kept - 1);
+    const std::int64_t lines = product(extents, kept, kernel.rank);
+    std::int64_t per_chunk = std::max<std::int64_t>(1, lines);
+    if (form.splits) {
+      const std::int64_t least = std::max<std::int64_t>(1, cpu_chunk_elements / std::min(columns, form.column_block));
+      const std::int64_t wanted = std::max<std::int64_t>(1, cpu_column_units / (outer * blocks));
+      per_chunk = std::max(least, ceil_divide(lines, wanted));
+      chunks = std::max<std::int64_t>(1, ceil_divide(lines, per_chunk));
+    }
+    shape.units = outer * chunks * blocks;
+    states = outer * chunks * columns;
+    if (chunks > 1) shape.finish_units = outer * blocks;
+    per_unit = std::min(per_chunk, lines) * std::min(columns, form.column_block);
+  } else {
+    const std::int64_t rows = product(extents, 0, kept), inner = extents.loop.back();
+    const std::int64_t lines = product(extents, kept, kernel.rank - 1);
+    per_unit = lines * inner;
+    if (form.splits) {
+      const std::int64_t blocks = std::max<std::int64_t>(1, ceil_divide(inner, cpu_chunk_elements));
+      const std::int64_t per_chunk = std::max<std::int64_t>(1, cpu_chunk_elements / std::max<std::int64_t>(1, inner));
+      chunks = std::max<std::int64_t>(1, ceil_divide(lines, per_chunk)) * blocks;
+      per_unit = std::min(per_chunk, lines) * std::min(inner, cpu_chunk_elements);
+    }
+    shape.units = states = rows * chunks;
+    if (chunks > 1) shape.finish_units = rows;
+  }
+  if (chunks > 1) {
+    for (const DType type : form.components)
+      shape.workspace_bytes += static_cast<std::uint64_t>(states) * size_of(type);
+  }
+  shape.grain = std::max<std::int64_t>(1, cpu_chunk_elements / std::max<std::int64_t>(1, per_unit));
+  return shape;
 }
 
 }  // namespace kiln::codegen

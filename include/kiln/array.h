@@ -19,6 +19,16 @@ void assign(Handle& target, const Expression<S>& e, Where w = {}) {
   evaluate(site_of<Resizable, T, S>, target, e.slots.items, w);
 }
 
+/// `count` values in host memory.
+template <class V>
+std::vector<V> host_values(std::int64_t count, Where w) {
+  try {
+    return std::vector<V>(static_cast<std::size_t>(count));
+  } catch (...) {  // of the standard library's, which name no size
+    fail_host_memory(count, sizeof(V), w);
+  }
+}
+
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
 template <class Self, class T>
 class ArrayBase : public Operators<Self> {
@@ -39,14 +49,11 @@ class ArrayBase : public Operators<Self> {
 
   /// Copies the elements to the host in C order, after the current stream's work.
   std::vector<value_type> to_host(Where w = Where::current()) const {
-    const auto count = static_cast<std::size_t>(size());
+    auto values = detail::host_values<std::conditional_t<dtype == DType::b1, unsigned char, value_type>>(size(), w);
+    if (size()) detail::to_host(handle_, values.data(), w);
     if constexpr (dtype == DType::b1) {
-      std::vector<unsigned char> bytes(count);
-      if (count) detail::to_host(handle_, bytes.data(), w);
-      return {bytes.begin(), bytes.end()};
+      return {values.begin(), values.end()};
     } else {
-      std::vector<value_type> values(count);
-      if (count) detail::to_host(handle_, values.data(), w);
       return values;
     }
   }
@@ -273,6 +280,9 @@ class Array : public detail::ArrayBase<Array<T>, T>,
 };
 
 namespace detail {
+
+static_assert(sizeof(Array<float>) == sizeof(Slot) && sizeof(View<float>) == sizeof(Slot),
+              "operands are passed to the library by their address alone");
 
 template <class Self, class T>
 Array<std::remove_const_t<T>> ArrayBase<Self, T>::clone() const {

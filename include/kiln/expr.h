@@ -30,10 +30,16 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
 
   // For the library's templates.
   detail::Parts parts() const { return {detail::code_of<S>.items, slots.items, S::size}; }
-  Expression viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
-    Expression copy(*this);
-    detail::view_of(copy.parts(), copy.slots.items, kind, numbers, count, w);
-    return copy;
+  /// A view of a reduction or scan is a shared subexpression; other views are pushed to the operands.
+  auto viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
+    if constexpr (detail::mixes_elements(detail::code_of<S>.items, S::size)) {
+      detail::Slot shared = detail::viewed_fragment(parts(), kind, numbers, count, w);
+      return Expression<detail::Shared<S::type>>{{}, {detail::take_slots(1, true), &shared}};
+    } else {
+      Expression copy(*this);
+      detail::view_of(copy.parts(), copy.slots.items, kind, numbers, count, w);
+      return copy;
+    }
   }
 
   static constexpr unsigned code_size = S::size;
@@ -41,6 +47,9 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
 };
 
 namespace detail {
+
+// Operands are passed to the library by their address alone.
+static_assert(sizeof(Expression<Input<DType::f32>>) == sizeof(Slot));
 
 /// An expression of one slot.
 template <class S>

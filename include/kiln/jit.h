@@ -21,14 +21,11 @@ class Jit;
 
 namespace detail {
 
-template <class F, class... Keys>
-inline constinit Site function_site{};
-
 /// A call in preparation: where results go and how it is launched.
 template <class F, class... X>
 class Into {
  public:
-  Into(const Jit<F>& function, const Launch& launch, Tie<X...> targets)
+  Into(const Jit<F>& function, const LaunchControl& launch, Tie<X...> targets)
       : function_(function), launch_(launch), targets_(targets) {
     for (Target& t : targets_.targets) t.resizable = t.handle->layout == nullptr;  // what exists keeps its shape
   }
@@ -39,14 +36,14 @@ class Into {
 
  private:
   const Jit<F>& function_;
-  Launch launch_;
+  LaunchControl launch_;
   Tie<X...> targets_;
 };
 
 template <class F>
 class Configured {
  public:
-  Configured(const Jit<F>& function, const Launch& launch) : function_(function), launch_(launch) {}
+  Configured(const Jit<F>& function, const Launch& launch) : function_(function), launch_(launch_control(launch)) {}
   template <class... A>
   auto operator()(const A&... arguments) const {
     return function_.run(&launch_, arguments...);
@@ -58,7 +55,7 @@ class Configured {
 
  private:
   const Jit<F>& function_;
-  Launch launch_;
+  LaunchControl launch_;
 };
 
 }  // namespace detail
@@ -68,14 +65,18 @@ class Configured {
 template <class F>
 class Jit {
  public:
-  explicit Jit(F function, const Options& options = {}, const char* name = nullptr)
+  // A function without captures is a constant: a static one needs neither a guard nor a destructor.
+  constexpr explicit Jit(F function, const Options& options = {}, const char* name = nullptr)
       : function_(static_cast<F&&>(function)), options_(options), name_(name) {}
-  Jit(const Jit& other) : Jit(other.function_, other.options_, other.name_) {}
-  Jit(Jit&& other) noexcept
+  constexpr Jit(const Jit& other) : Jit(other.function_, other.options_, other.name_) {}
+  constexpr Jit(Jit&& other) noexcept
       : function_(static_cast<F&&>(other.function_)), options_(other.options_), name_(other.name_), own_(other.own_) {
     other.own_ = {};
   }
   Jit& operator=(const Jit&) = delete;
+  ~Jit()
+    requires(std::is_empty_v<F>)
+  = default;
   ~Jit() {
     if (own_.table) detail::destroy(own_);
   }
@@ -89,7 +90,7 @@ class Jit {
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    return {*this, Launch{}, kiln::tie(static_cast<X&&>(targets)...)};
+    return {*this, detail::LaunchControl{}, kiln::tie(static_cast<X&&>(targets)...)};
   }
   /// f[{.block = 256}](x): launch control.
   detail::Configured<F> operator[](const Launch& launch) const { return {*this, launch}; }
@@ -102,9 +103,9 @@ class Jit {
   /// The same for an architecture that need not be present, e.g. "sm_90".
   template <class... A>
   Inspection inspect_for(const char* arch, const A&... arguments) const {
-    using T = detail::Tracer<F, std::index_sequence_for<A...>, A...>;
-    typename T::Arrays results;
-    return T::inspect(*this, results, arch, arguments...);
+    detail::Request request{.kind = detail::Request::inspect, .arch = arch};
+    detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, request, arguments...);
+    return Inspection(request.inspection);
   }
   /// Compiles ahead of the first call, without a GPU: array arguments as kl::Sig<T, rank>, numbers by their type. No
   /// architectures mean the current device.
@@ -120,20 +121,21 @@ class Jit {
     using T = detail::Tracer<F, std::index_sequence<I...>, decltype(detail::SignatureArgument<S>::make(false, I))...>;
     // Sizes that are multiples of the vector, and others: the two variants that new arrays meet.
     for (const bool odd : {false, true}) {
-      typename T::Arrays results;
-      T::precompile(*this, results, arch, detail::SignatureArgument<S>::make(odd, I)...);
+      detail::Request request{.kind = detail::Request::precompile, .arch = arch};
+      T::call(*this, request, detail::SignatureArgument<S>::make(odd, I)...);
     }
   }
   template <class... A>
-  auto run(const Launch* launch, const A&... arguments) const {
+  auto run(const detail::LaunchControl* launch, const A&... arguments) const {
     if constexpr (((detail::role_of<A> == detail::Role::traced) || ...)) {
       return function_(detail::inlined(arguments)...);
     } else {
-      return detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, launch, arguments...);
+      detail::Request request{.launch = launch};
+      return detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, request, arguments...);
     }
   }
   template <class... X, class... A>
-  void run_into(const Launch* launch, detail::Target* targets, const A&... arguments) const {
+  void run_into(const detail::LaunchControl* launch, detail::Target* targets, const A&... arguments) const {
     detail::Tracer<F, std::index_sequence_for<A...>, A...>::template call_into<X...>(*this, launch, targets,
                                                                                      arguments...);
   }
@@ -160,12 +162,12 @@ class Jit {
 /// Makes a compiled function of a lambda whose parameters are `auto` (arrays and run-time numbers) or kl::Const<T>
 /// (numbers that are part of the kernel).
 template <class F>
-Jit<F> jit(F function, const Options& options = {}) {
+constexpr Jit<F> jit(F function, const Options& options = {}) {
   return Jit<F>(static_cast<F&&>(function), options);
 }
 /// The same with a name for messages and profiles: a string that outlives the function.
 template <class F>
-Jit<F> jit(const char* name, F function, const Options& options = {}) {
+constexpr Jit<F> jit(const char* name, F function, const Options& options = {}) {
   return Jit<F>(static_cast<F&&>(function), options, name);
 }
 

@@ -56,6 +56,9 @@ inline LaunchControl launch_control(const Launch& l) {
   c.block[0] = l.block.x, c.block[1] = l.block.y, c.block[2] = l.block.z;
   c.items = l.items;
   c.shared_bytes = l.shared_bytes;
+  c.cluster = l.cluster;
+  c.cooperative = l.cooperative;
+  c.tune = l.tune;
   c.stream = l.stream.native;
   c.has_stream = l.stream.given;
   return c;

@@ -1,24 +1,9 @@
 // kiln/shape.h -- shapes and slices: small values that say which elements are meant.
 #pragma once
 
-#include <initializer_list>
-
-#include <kiln/detail/bridge.h>
+#include <kiln/detail/axes.h>
 
 namespace kiln {
-
-namespace detail {
-[[noreturn]] KILN_API void too_many_axes(std::size_t count);
-[[noreturn]] KILN_API void bad_axis_access(std::size_t axis, int rank);
-
-/// An extent, stride or axis of any integer type, so that braces may mix int and size_t.
-struct Extent {
-  std::int64_t value;
-  template <class I>
-    requires(std::is_integral_v<I>)
-  constexpr Extent(I v) : value(static_cast<std::int64_t>(v)) {}
-};
-}  // namespace detail
 
 /// Up to 8 extents, strides or axes. Converts from braces and from any contiguous container of integers.
 class Shape {
@@ -80,8 +65,12 @@ class Shape {
 /// An absent bound of a range, as in NumPy's `a[:3]`.
 struct None {};
 inline constexpr None none{};
-/// A whole axis, as in NumPy's `a[:, 0]`.
-struct All {};
+/// A whole axis, as in NumPy's `a[:, 0]`; called, the reduction: kl::all(x > 0, axis).
+struct All {
+  template <class X>
+  auto operator()(X&& x, detail::AxisOption a = detail::Unset{}, detail::AxisOption b = detail::Unset{},
+                  detail::Where w = detail::Where::current()) const;
+};
 inline constexpr All all{};
 
 namespace detail {

@@ -109,8 +109,9 @@ NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
   }
 }
 
+/// Out of line and small: runs once for each operation of a trace.
 template <Op O, class... X>
-auto record(Where where, const X&... operands) {
+[[gnu::noinline, gnu::cold]] auto record(Where where, const X&... operands) {
   constexpr Resolution r = Typed<O, X...>::r;
   Recorder* recorder = nullptr;
   ((recorder = recorder ? recorder : recorder_of(operands)), ...);

@@ -55,7 +55,10 @@ struct LaunchJob {
   CpuImage::Entry entry;
   const void* arguments;
   const void* libm;
+  std::int64_t first;  ///< unit that the range's 0 stands for
 };
+
+constexpr std::int64_t finish_grain = 4;  ///< a finish unit joins a few to a thousand partial results
 
 class CpuBackend final : public Backend {
  public:
@@ -89,14 +92,15 @@ class CpuBackend final : public Backend {
 
   void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t,
               NativeStream) override {
-    LaunchJob job{reinterpret_cast<const CpuImage&>(kernel).entry(), arguments, libm_table()};
-    parallel_ranges(
-        shape.units, shape.grain,
-        [](void* context, std::int64_t begin, std::int64_t end) {
-          const LaunchJob& j = *static_cast<LaunchJob*>(context);
-          j.entry(j.arguments, begin, end, j.libm);
-        },
-        &job);
+    LaunchJob job{reinterpret_cast<const CpuImage&>(kernel).entry(), arguments, libm_table(), 0};
+    const auto run = [](void* context, std::int64_t begin, std::int64_t end) {
+      const LaunchJob& j = *static_cast<LaunchJob*>(context);
+      j.entry(j.arguments, begin + j.first, end + j.first, j.libm);
+    };
+    parallel_ranges(shape.units, shape.grain, run, &job);
+    if (shape.finish_units == 0) return;
+    job.first = -shape.finish_units;
+    parallel_ranges(shape.finish_units, finish_grain, run, &job);
   }
 
   Counters zeroed_counters(std::uint32_t count, NativeStream) override {

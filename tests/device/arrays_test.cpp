@@ -263,6 +263,22 @@ TEST_P(Arrays, borrowed_memory_is_read_and_written) {
   EXPECT_THROW(kl::view(static_cast<int*>(nullptr), {3}, device), kl::DeviceError);
 }
 
+TEST_P(Arrays, more_elements_than_the_host_can_hold_are_out_of_memory) {
+  const kl::Array<float> x = kl::ones<float>({1});
+  const kl::Array<bool> flags = kl::zeros<bool>({1});
+  const std::int64_t absurd = std::int64_t{1} << 50;
+  try {
+    x.broadcast_to({absurd}).to_host();
+    FAIL() << "4 PiB of values";
+  } catch (const kl::OutOfMemory& error) {
+    for (const char* part : {"1125899906842624 elements", "arrays_test.cpp"})
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(flags.broadcast_to({absurd}).to_host(), kl::OutOfMemory);
+  EXPECT_THROW(x.broadcast_to({absurd, 1 << 10}).to_host(), kl::OutOfMemory) << "more than a vector can count";
+  EXPECT_EQ(x.to_host(), std::vector<float>{1});
+}
+
 TEST_P(Arrays, streams_and_events) {
   kl::Stream first(device), second(device);
   kl::Event begin(device), done(device);

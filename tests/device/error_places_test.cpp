@@ -28,11 +28,25 @@ std::string at(int line) { return "error_places_test.cpp:" + std::to_string(line
 #define EXPECT_NAMES(message, text) EXPECT_NE((message).find(text), std::string::npos) << (message)
 
 TEST_P(ErrorPlaces, operators_that_do_not_know_their_line_take_that_of_the_evaluation) {
-  kl::Array<float> a({6}), b({5});
-  kl::Array<std::int8_t> small({2});
+  kl::Array<float> a({6});
+  kl::Array<std::int32_t> b({5});
   EXPECT_NAMES(message_of([&] { kl::eval(a == b); }), at(__LINE__));
   EXPECT_NAMES(message_of([&] { kl::Array<bool> different = a != b; }), at(__LINE__));
-  EXPECT_NAMES(message_of([&] { kl::eval(300 + small); }), at(__LINE__));
+}
+
+TEST_P(ErrorPlaces, operators_know_their_line_when_the_assignment_does_not) {
+  kl::Array<float> a({6}), b({5});
+  kl::Array<bool> different;
+  kl::Array<std::int8_t> small({2}), sums;
+  kl::View<float> five = b;
+  EXPECT_NAMES(message_of([&] { different = a == b; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { different = a != b; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { five = 2.0f + a; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { sums = 300 + small; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { five = kl::lit(2) < a; }), at(__LINE__));
+  kl::View<bool> five_flags = different = kl::zeros<bool>({5});
+  EXPECT_NAMES(message_of([&] { five_flags = a == 2.0f; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { five_flags = 2 != a; }), at(__LINE__));
 }
 
 TEST_P(ErrorPlaces, slices_name_their_line) {

@@ -1,6 +1,7 @@
 // tests/device/jit_test.cpp -- compiled functions: traced once per signature, captures, constants, destinations,
 // nesting.
 #include <cmath>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -30,6 +31,27 @@ TEST_P(Jit, runs_the_lambda_once_per_signature) {
   kl::Array<double> d = f(x.astype<double>(), 2.0f);
   EXPECT_EQ(d.to_host()[3], 9.0);
   EXPECT_EQ(traces, 3) << "another type is";
+}
+
+TEST_P(Jit, a_function_that_calls_itself_while_it_is_traced_says_so) {
+  // The inner call has arrays, not traced values: it would wait for the trace that it is part of.
+  using Recursive = std::function<kl::Array<float>(const kl::Array<float>&)>;
+  Recursive again;
+  kl::Array<float> x = kl::from_host(Floats{1, 2});
+  const auto f = kl::jit("f", [&again, &x](auto v) {
+    again(x);
+    return v + v;
+  });
+  again = [&f](const kl::Array<float>& v) -> kl::Array<float> { return f(v); };
+  try {
+    f(x);
+    FAIL() << "f is defined by itself";
+  } catch (const kl::TypeError& error) {
+    EXPECT_NE(std::string(error.what()).find("f calls itself while it is being traced"), std::string::npos)
+        << error.what();
+  }
+  again = [](const kl::Array<float>& v) { return v; };
+  EXPECT_EQ(f(x).to_host(), (Floats{2, 4})) << "the error leaves the function usable";
 }
 
 TEST_P(Jit, captures_are_constants_of_each_object) {

@@ -32,6 +32,35 @@ TEST_P(Lifetime, stored_expressions_own_their_leaves) {  // B13, sin(0.02 x) in 
   }
 }
 
+/// Every reference that an expression takes is given back once: by copies, moves, temporaries and failures alike.
+TEST_P(Lifetime, expressions_give_their_references_back) {
+  const kl::Array<float> x = kl::ones<float>({4}), three = kl::ones<float>({3});
+  const auto references = [](const kl::Array<float>& a) { return *reinterpret_cast<const long*>(a.handle().storage); };
+  ASSERT_EQ(references(x), 1);
+  {
+    auto e = kl::exp(kl::abs(x / x) + x) - 2.5f;
+    EXPECT_EQ(references(x), 1 + 3);
+    auto copy = e;
+    EXPECT_EQ(references(x), 1 + 6);
+    auto moved = std::move(e);
+    EXPECT_EQ(references(x), 1 + 6);
+    EXPECT_THROW(kl::eval(e), kl::ShapeError) << "nothing is left in it";
+    const auto longer = kl::where(x > 0.0f, std::move(moved) * x, kl::let(copy));
+    EXPECT_EQ(references(x), 1 + 3 + 1 + 4 + 3);
+    EXPECT_EQ(kl::eval(longer).to_host()[3], kl::eval(copy).to_host()[3]);
+    e = copy;
+    const auto& self = e;
+    e = self;
+    EXPECT_EQ(references(x), 1 + 3 + 1 + 4 + 3 + 3);
+  }
+  EXPECT_EQ(references(x), 1);
+  EXPECT_THROW(kl::eval(-(x * 2.0f) + three), kl::ShapeError);
+  EXPECT_THROW((void)(x + three).reshape({2}), kl::ShapeError);
+  kl::eval(kl::cast<double>((x + 1.0f).reshape({2, 2})) * kl::lit(2));
+  EXPECT_EQ(references(x), 1);
+  EXPECT_EQ(references(three), 1);
+}
+
 TEST_P(Lifetime, views_keep_storage_alive) {
   kl::View<float> tail = [] {
     kl::Array<float> x = kl::from_host(std::vector<float>{1, 2, 3, 4});

@@ -1,5 +1,5 @@
 // tests/golden/cases.cpp -- the kernels whose text is compared: one of each kind that users meet.
-#include "tests/golden/kernels.h"
+#include "tests/golden/reduction_cases.h"
 
 namespace kiln::golden {
 namespace {
@@ -170,10 +170,12 @@ Case zero_dimensional() {
 }  // namespace
 
 std::vector<Case> cases() {
-  return {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
-          transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
-          where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
-          activations(),     dense_image(), dense_points()};
+  std::vector<Case> all = {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
+                           transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
+                           where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
+                           activations(),     dense_image(), dense_points()};
+  for (Case& test : golden_reductions()) all.push_back(std::move(test));
+  return all;
 }
 
 }  // namespace kiln::golden

@@ -75,20 +75,23 @@ inline void launch(const LaunchShape& shape, bool synchronises, const std::funct
   const auto [gx, gy, gz] = shape.grid;
   const auto [bx, by, bz] = shape.block;
   const unsigned threads = bx * by * bz;
-  std::vector<std::uint64_t> blocks(std::uint64_t{gx} * gy * gz);
+  const unsigned cluster = shape.cluster;
+  std::vector<std::uint64_t> blocks(std::uint64_t{gx} * gy * gz / cluster);  // or clusters
   std::iota(blocks.begin(), blocks.end(), std::uint64_t{0});
   for (std::size_t i = blocks.size(); seed != 0 && i > 1; --i) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     std::swap(blocks[i - 1], blocks[(seed >> 33) % i]);
   }
   for (const std::uint64_t block : blocks) {
-    const auto place = [&](unsigned thread) {
+    const auto place = [&](unsigned of_cluster) {
+      const unsigned thread = of_cluster % threads;
+      const std::uint64_t at = block * cluster + of_cluster / threads;
       gridDim = {gx, gy, gz}, blockDim = {bx, by, bz};
-      blockIdx = {unsigned(block % gx), unsigned(block / gx % gy), unsigned(block / gx / gy)};
+      blockIdx = {unsigned(at % gx), unsigned(at / gx % gy), unsigned(at / gx / gy)};
       threadIdx = {thread % bx, thread / bx % by, thread / (bx * by)};
     };
     if (synchronises) {
-      Fibers(threads).run(place, kernel);
+      Fibers(threads, cluster, shape.shared_bytes).run(place, kernel);
       continue;
     }
     for (unsigned t = 0; t < threads; ++t) {

@@ -43,9 +43,15 @@ class Fibers {
  public:
   static constexpr std::size_t stack_bytes = 128 << 10;
 
-  explicit Fibers(unsigned threads) : warps_((threads + 31) / 32), fibers_(threads) {
-    block_.members = threads;
-    for (unsigned t = 0; t < threads; ++t) ++warps_[t / 32].meeting.members;
+  /// `threads` per block; `shared_bytes` of dynamic shared memory for each block of the cluster.
+  Fibers(unsigned threads, unsigned blocks, std::size_t shared_bytes)
+      : threads_(threads), blocks_(blocks), warps_((blocks * threads + 31) / 32), fibers_(blocks * threads) {
+    cluster_.members = blocks * threads;
+    for (unsigned b = 0; b < blocks; ++b) {
+      blocks_[b].members = threads;
+      shared_.emplace_back(shared_bytes / 16 + 1);
+    }
+    for (unsigned t = 0; t < blocks * threads; ++t) ++warps_[t / 32].meeting.members;
   }
 
   /// `place(t)` sets the indices of thread t, every time before it runs on.
@@ -69,7 +75,8 @@ class Fibers {
         moved_ = true;
         --running;
         warps_[t / 32].meeting.leave();
-        block_.leave();
+        blocks_[t / threads_].leave();
+        cluster_.leave();
       }
       idle_rounds = moved_ ? 0 : idle_rounds + 1;
       if (idle_rounds > 2) fail("threads of a block wait for one another for ever");
@@ -86,7 +93,11 @@ class Fibers {
     }
     while (meeting.generation == generation) pause();
   }
-  void wait_for_block() { wait(block_); }
+  void wait_for_block() { wait(blocks_[rank()]); }
+  void wait_for_cluster() { wait(cluster_); }
+  /// Of the current block within its cluster.
+  unsigned rank() const { return current_ / threads_; }
+  std::uint8_t* shared_memory(unsigned block) { return reinterpret_cast<std::uint8_t*>(shared_[block].data()); }
 
   /// What `source` of the warp shows; every lane of a full warp must take part.
   std::uint64_t exchange(std::uint64_t value, unsigned source) {
@@ -154,7 +165,14 @@ class Fibers {
     swapcontext(&fiber.context, &scheduler_);
   }
 
-  Meeting block_;
+  struct alignas(16) Piece {
+    std::uint8_t bytes[16];
+  };
+
+  unsigned threads_;
+  Meeting cluster_;
+  std::vector<Meeting> blocks_;
+  std::vector<std::vector<Piece>> shared_;
   std::vector<Warp> warps_;
   std::vector<Fiber> fibers_;
   const std::function<void()>* kernel_ = nullptr;
@@ -200,6 +218,21 @@ inline unsigned __ballot_sync(unsigned, int predicate) {
   for (unsigned lane = 0; lane < 32; ++lane) result |= exchanged(unsigned(predicate != 0), lane) << lane;
   return result;
 }
+inline unsigned cluster_rank() { return Fibers::current_fibers->rank(); }
+inline void cluster_barrier() { Fibers::current_fibers->wait_for_cluster(); }
+inline std::uint8_t* shared_memory() { return Fibers::current_fibers->shared_memory(cluster_rank()); }
+template <class State>
+void store_remote(State& to, unsigned rank, const State& from) {
+  Fibers& fibers = *Fibers::current_fibers;
+  const auto offset = reinterpret_cast<std::uint8_t*>(&to) - fibers.shared_memory(fibers.rank());
+  std::memcpy(fibers.shared_memory(rank) + offset, &from, sizeof(State));
+}
+template <class Word>
+void copy_async(Word& to, const void* from, bool inside) {
+  to = Word();
+  if (inside) std::memcpy(&to, from, sizeof(Word));
+}
+inline void copy_wait() {}
 inline unsigned atomicInc(unsigned* counter, unsigned limit) {
   const unsigned old = *counter;
   *counter = old >= limit ? 0 : old + 1;

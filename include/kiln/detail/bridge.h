@@ -75,9 +75,52 @@ enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze
 inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
-/// A let() fragment: returns the node recorded for `identity` in this trace, or calls `trace` once to make it.
-using FragmentFunction = NodeId (*)(Recorder&, const void* fragment);
-KILN_API NodeId record_shared(Recorder&, const void* identity, FragmentFunction trace, const void* fragment);
+
+/// Reductions and scans as users call them. Graphs know fewer: the recorder composes the rest.
+enum class Reducing : std::uint8_t {
+  sum,
+  prod,
+  max,
+  min,
+  mean,
+  var,
+  std_,
+  any,
+  all,
+  argmax,
+  argmin,
+  norm,
+  logsumexp,
+  count_nonzero,
+  reduce,  ///< by a function of the user's
+  cumsum,
+  cumprod,
+  cummax,
+  cummin,
+  accumulate  ///< the scan by a function of the user's
+};
+constexpr bool is_scan(Reducing f) { return f >= Reducing::cumsum; }
+
+/// Records the user's function on two values, or twice `k` components: `inputs` 0..k-1 are the left ones. Writes `k`
+/// nodes of the same types.
+using CombinerFunction = void (*)(Recorder&, const NodeId* inputs, NodeId* outputs);
+
+/// One call of a reduction or scan. Axes are 4-bit two's complement numbers in the order written, the first one lowest;
+/// the number of axes, flags and the Reducing follow.
+struct ReductionCall {
+  static constexpr int count_shift = 32, function_shift = 40;
+  static constexpr std::uint64_t named = std::uint64_t{1} << 36;  ///< without it all axes are meant
+  static constexpr std::uint64_t keepdims = std::uint64_t{1} << 37;
+  std::uint64_t bits = 0;
+  std::uint64_t extra = 0;  ///< kl::ddof, or a CombinerFunction
+};
+/// `operands` is the value; a user's function has a second one, the identity (both tuples, or neither). `result` is the
+/// type that reduction_rules.h gives: of sum, prod and mean the type in which they accumulate.
+KILN_API NodeId record_reduction(Recorder&, const ReductionCall& call, DType result, const NodeId* operands,
+                                 unsigned count, Where);
+/// Two or three values as one operand of a user's reduction, and a component of its result.
+KILN_API NodeId record_tuple(Recorder&, const NodeId* values, unsigned count, Where);
+KILN_API NodeId record_component(Recorder&, NodeId tuple, unsigned component, Where);
 
 // ------------------------------------------------------------------ executing
 /// One static site per expression type or jit object: the table from layouts to finished plans. Trivially destructible.
@@ -98,6 +141,9 @@ struct LaunchControl {
   unsigned block[3] = {0, 0, 0};
   unsigned items = 0;
   unsigned shared_bytes = 0;
+  unsigned cluster = 0;
+  bool cooperative = false;
+  bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
 };
@@ -159,7 +205,9 @@ KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int ra
 /// Memory for a result on a named device, on its current stream.
 KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index);
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
-KILN_API Handle clone(const Handle& h);                       // C order copy on the same device
+/// OutOfMemory: the host has no room for the elements.
+[[noreturn]] KILN_API void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where);
+KILN_API Handle clone(const Handle& h);  // C order copy on the same device
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
 KILN_API Handle load_npy(const char* path, DType type, Where);
 /// Reads the header only; writes the extents into `shape` (max_rank of them) and returns the rank.

@@ -40,8 +40,9 @@ struct ConstArgument {
   }
 };
 
+// Marked noinline, as what else runs once for a function or costs next to nothing: code in each function costs more.
 template <class A, bool IsConst>
-auto traced_argument(Recorder& recorder, const TracedArgument& traced, const void* value) {
+[[gnu::noinline, gnu::cold]] auto traced_argument(Recorder& recorder, const TracedArgument& traced, const void* value) {
   if constexpr (role_of<A> == Role::baked) {
     return *static_cast<const A*>(value);
   } else if constexpr (role_of<A> == Role::number) {
@@ -96,31 +97,21 @@ auto inlined(const A& a) {
 template <Instruction::Kind K, DType Source>
 inline constexpr Instruction number_code[1] = {{.kind = K, .type = Source, .source = Source}};
 
-/// Argument `A` as flat data; keeps the slot of a number.
+/// Argument `A` as flat data; `slot` is room for a number.
 template <class A, bool IsConst>
-class ArgumentData {
- public:
-  explicit ArgumentData(const A& a) : value_(a) {
-    if constexpr (is_number<A>) number_ = number_slot(a);
+[[gnu::noinline]] Parts argument_parts(const A& a, Slot& slot) {
+  if constexpr (requires { a.parts(); }) {
+    return a.parts();
+  } else if constexpr (Operand<A>::role == Role::array) {
+    // A Handle is a slot, bit for bit.
+    return {code_of<Input<A::dtype>>.items, reinterpret_cast<const Slot*>(&a.handle()), 1};
+  } else {
+    constexpr Instruction::Kind kind =
+        IsConst || Operand<A>::role == Role::baked ? Instruction::constant : Instruction::argument;
+    slot = number_slot(a);
+    return {number_code<kind, Operand<A>::type.type>, &slot, 1};
   }
-  Parts parts() const {
-    if constexpr (requires { value_.parts(); }) {
-      return value_.parts();
-    } else if constexpr (requires { value_.handle(); }) {
-      // A Handle is a slot, bit for bit.
-      return {code_of<Input<A::dtype>>.items, reinterpret_cast<const Slot*>(&value_.handle()), 1};
-    } else {
-      constexpr bool baked = IsConst || Operand<A>::role == Role::baked;
-      return {number_code < baked ? Instruction::constant : Instruction::argument, Operand<A>::type.type >, &number_,
-              1};
-    }
-  }
-  const void* value() const { return &value_; }
-
- private:
-  const A& value_;
-  Slot number_;
-};
+}
 
 /// A stand-in argument of the given signature, for f.compile<...>.
 template <class S>
@@ -210,6 +201,25 @@ struct Outputs<Tuple<S...>> {
 };
 
 // ------------------------------------------------------------------ calls
+/// What is done with a call of a traced function.
+struct Request {
+  enum Kind : std::uint8_t { run, precompile, inspect };
+  Kind kind = run;
+  const LaunchControl* launch = nullptr;
+  const char* arch = nullptr;        ///< of precompile and inspect
+  Inspection* inspection = nullptr;  ///< the result of inspect
+};
+[[gnu::noinline]] inline void perform(Site& site, const Evaluation& e, Request& request) {
+  switch (request.kind) {
+    case Request::run:
+      return evaluate(site, e);
+    case Request::precompile:
+      return precompile(site, e, request.arch);
+    case Request::inspect:
+      request.inspection = inspect(site, e, request.arch);
+  }
+}
+
 /// What a call is traced for: arrays and views of one element type are alike, expressions differ by structure.
 template <class A>
 struct KeyOf {
@@ -220,9 +230,9 @@ struct KeyOf<A> {
   using type = typename Operand<A>::template Structure<Operand<A>::type.type>;
 };
 
-/// Its address tells apart the argument types that share the site of a jit object.
+/// The site of a closure without captures. Its address tells apart the argument types that share the site of another.
 template <class F, class... Keys>
-inline constexpr char function_signature = 0;
+inline constinit Site function_site{};
 
 template <class F, class Indices, class... A>
 struct Tracer;
@@ -250,67 +260,42 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   using Output = Outputs<Result>;
   using Arrays = typename Output::Arrays;
 
-  static void trace(Recorder& recorder, const void* environment, const TracedArgument* traced, NodeId* nodes) {
+  [[gnu::cold]] static void trace(Recorder& recorder, const void* environment, const TracedArgument* traced,
+                                  NodeId* nodes) {
     if constexpr (!std::is_void_v<Result>) {
       Output::store(invoke(*static_cast<const Environment*>(environment), recorder, traced), nodes);
     }
   }
 
-  template <class J, class Run>
-  static auto prepare(const J& f, Target* targets, Run run, const A&... arguments) {
-    return with(f, targets, run, ArgumentData < A, ((mask >> I) & 1) != 0 > (arguments)...);
-  }
-  template <class J, class Run, class... D>
-  static auto with(const J& f, Target* targets, Run run, const D&... data) {
-    const Parts parts[] = {data.parts()..., Parts{}};
-    const Environment environment{&f.function(), {data.value()..., nullptr}};
+  template <class J>
+  static void perform(const J& f, Target* targets, Request& request, const A&... arguments) {
+    Slot numbers[sizeof...(A) + 1];
+    const Parts parts[] = {argument_parts < A, ((mask >> I) & 1) != 0 > (arguments, numbers[I])..., Parts{}};
+    const Environment environment{&f.function(), {static_cast<const void*>(&arguments)..., nullptr}};
     Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
     e.trace = &trace;
     e.environment = &environment;
-    e.signature = &function_signature<F, typename KeyOf<A>::type...>;
+    e.launch = request.launch;
+    e.signature = &function_site<F, typename KeyOf<A>::type...>;
     e.name = f.name();
     e.options = f.code_options();
-    return run(f.template site<typename KeyOf<A>::type...>(), e);
+    detail::perform(f.template site<typename KeyOf<A>::type...>(), e, request);
   }
 
+  /// With new arrays for the results.
   template <class J>
-  static Arrays call(const J& f, const Launch* launch, const A&... arguments) {
+  static Arrays call(const J& f, Request& request, const A&... arguments) {
     Arrays results;
     Target targets[Output::count];
     Output::targets(results, targets);
-    execute(f, launch, targets, arguments...);
+    perform(f, targets, request, arguments...);
     return results;
   }
   template <class... X, class J>
-  static void call_into(const J& f, const Launch* launch, Target* targets, const A&... arguments) {
+  static void call_into(const J& f, const LaunchControl* launch, Target* targets, const A&... arguments) {
     static_assert(Output::template convertible<X...>());
-    execute(f, launch, targets, arguments...);
-  }
-  template <class J>
-  static void execute(const J& f, const Launch* launch, Target* targets, const A&... arguments) {
-    prepare(
-        f, targets,
-        [launch](Site& site, Evaluation& e) {
-          LaunchControl control;
-          if (launch) control = launch_control(*launch);
-          e.launch = launch ? &control : nullptr;
-          evaluate(site, e);
-        },
-        arguments...);
-  }
-  template <class J>
-  static void precompile(const J& f, Arrays& results, const char* arch, const A&... arguments) {
-    Target targets[Output::count];
-    Output::targets(results, targets);
-    prepare(f, targets, [arch](Site& site, Evaluation& e) { detail::precompile(site, e, arch); }, arguments...);
-  }
-  template <class J>
-  static kiln::Inspection inspect(const J& f, Arrays& results, const char* arch, const A&... arguments) {
-    Target targets[Output::count];
-    Output::targets(results, targets);
-    return prepare(
-        f, targets, [arch](Site& site, Evaluation& e) { return kiln::Inspection(detail::inspect(site, e, arch)); },
-        arguments...);
+    Request request{.launch = launch};
+    perform(f, targets, request, arguments...);
   }
 };
 

@@ -19,8 +19,13 @@ struct Instruction {
     cast,
     uniform,
     normal,
-    argument,  ///< a number given to a traced function: recorded where it is used
-    constant   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+    argument,   ///< a number given to a traced function: recorded where it is used
+    constant,   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
+    structure,  ///< slot: two words that say more about the next instruction; part of the key
+    reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
+    tuple,
+    component,  ///< its structure is the number of the component
+    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -138,6 +143,9 @@ KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
 /// points to, is changed in place; unchanged when it throws.
 KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count,
                       Where where);
+/// The view of an expression whose view is not the expression of viewed operands, as a shared subexpression.
+KILN_API Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count,
+                              Where where);
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.

@@ -9,7 +9,6 @@ template <DType T>
 struct Input {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::input, .type = T}; }
 };
 
@@ -17,7 +16,6 @@ struct Input {
 struct Iota {
   static constexpr DType type = DType::i64;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::iota, .type = type}; }
 };
 
@@ -26,7 +24,6 @@ template <DType T, DType Source>
 struct Parameter {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::parameter, .type = T, .source = Source}; }
 };
 
@@ -35,7 +32,6 @@ template <DType T, DType Source>
 struct Literal {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::literal, .type = T, .source = Source}; }
 };
 
@@ -44,7 +40,6 @@ template <DType T>
 struct Shared {
   static constexpr DType type = T;
   static constexpr unsigned size = 1;
-  static constexpr bool has_place = false;
   static constexpr void emit(Instruction*& p) { *p++ = {.kind = Instruction::fragment, .type = T}; }
 };
 
@@ -52,7 +47,6 @@ template <Op O, DType T, class... C>
 struct Apply {
   static constexpr DType type = T;
   static constexpr unsigned size = (C::size + ...) + 1;
-  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     (C::emit(p), ...);
     *p++ = {.kind = Instruction::operation, .type = T, .arity = sizeof...(C), .op = O};
@@ -63,7 +57,6 @@ template <DType T, class C>
 struct Convert {
   static constexpr DType type = T;
   static constexpr unsigned size = C::size + 1;
-  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     C::emit(p);
     *p++ = {.kind = Instruction::cast, .type = T, .arity = 1};
@@ -75,11 +68,49 @@ template <DType T, bool Normal>
 struct Random {
   static constexpr DType type = T;
   static constexpr unsigned size = 3;
-  static constexpr bool has_place = true;
   static constexpr void emit(Instruction*& p) {
     Iota::emit(p);
     Parameter<DType::u64, DType::u64>::emit(p);
     *p++ = {.kind = Normal ? Instruction::normal : Instruction::uniform, .type = T, .arity = 2};
+  }
+};
+
+/// A reduction or scan of C, a user's one with its identity. Which one, and the axes, are in the slot before the last.
+template <DType T, class... C>
+struct Reduced {
+  static constexpr DType type = T;
+  static constexpr unsigned size = (C::size + ...) + 2;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    (C::emit(p), ...);
+    *p++ = {.kind = Instruction::structure};
+    *p++ = {.kind = Instruction::reduction, .type = T, .arity = sizeof...(C)};
+  }
+};
+
+/// Two or three values, as the one operand of a reduction.
+template <class First, class... Rest>
+struct Tupled {
+  static constexpr DType type = First::type;
+  static constexpr unsigned size = (First::size + ... + Rest::size) + 1;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    First::emit(p);
+    (Rest::emit(p), ...);
+    *p++ = {.kind = Instruction::tuple, .type = type, .arity = 1 + sizeof...(Rest)};
+  }
+};
+
+/// One of the values that a reduction of tuples gives.
+template <DType T, class C>
+struct Component {
+  static constexpr DType type = T;
+  static constexpr unsigned size = C::size + 2;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    C::emit(p);
+    *p++ = {.kind = Instruction::structure};
+    *p++ = {.kind = Instruction::component, .type = T, .arity = 1};
   }
 };
 
@@ -99,5 +130,13 @@ constexpr Code<S::size> assemble() {
 /// The program of S, one per structure.
 template <class S>
 inline constexpr Code<S::size> code_of = assemble<S>();
+
+/// True when a view of the expression is not the expression of viewed operands.
+constexpr bool mixes_elements(const Instruction* code, unsigned size) {
+  for (unsigned i = 0; i < size; ++i) {
+    if (code[i].kind == Instruction::reduction || code[i].kind == Instruction::viewed) return true;
+  }
+  return false;
+}
 
 }  // namespace kiln::detail

@@ -38,6 +38,7 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
 
 #include "runtime/cpu/jit/image.h"
 #include "runtime/cpu/jit/kiln_cpu.h"
@@ -130,6 +131,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
 
   llvm::FunctionPassManager function_passes;
+  function_passes.addPass(llvm::PromotePass());  // accumulators of reductions are written as variables
   function_passes.addPass(llvm::EarlyCSEPass(true));
   function_passes.addPass(llvm::InstCombinePass());
   function_passes.addPass(llvm::SimplifyCFGPass());

@@ -278,21 +278,13 @@ Value cast_value(const Value& from, DType to) {
 
 class Interpreter {
  public:
-  Interpreter(const Graph& body, const std::vector<Value>& loads, InterpreterOptions options)
-      : body_(body), loads_(loads), options_(options), values_(body.size()) {}
-
-  std::vector<Value> run() {
-    for (NodeId id = 0; id < body_.size(); ++id) values_[id] = evaluate(body_[id]);
-    std::vector<Value> outputs;
-    for (const NodeId output : body_.outputs) outputs.push_back(values_[output]);
-    return outputs;
-  }
-
- private:
-  const Value& operand(const Node& node, std::size_t i) const { return values_[node.operands[i]]; }
+  Interpreter(const Graph& body, const std::vector<Value>& values, const std::vector<Value>& loads,
+              InterpreterOptions options)
+      : body_(body), values_(values), loads_(loads), options_(options) {}
 
   Value evaluate(const Node& node) {
     switch (node.kind) {
+      case NodeKind::input:
       case NodeKind::iota:
       case NodeKind::load:
       case NodeKind::parameter:
@@ -317,6 +309,9 @@ class Interpreter {
         return fault("node kind");
     }
   }
+
+ private:
+  const Value& operand(const Node& node, std::size_t i) const { return values_[node.operands[i]]; }
 
   Value operation(const Node& node) {
     const Op op = node.op;
@@ -357,15 +352,24 @@ class Interpreter {
   }
 
   const Graph& body_;
+  const std::vector<Value>& values_;
   const std::vector<Value>& loads_;
   InterpreterOptions options_;
-  std::vector<Value> values_;
 };
 
 }  // namespace
 
 std::vector<Value> interpret(const Graph& body, const std::vector<Value>& loads, InterpreterOptions options) {
-  return Interpreter(body, loads, options).run();
+  std::vector<Value> values(body.size());
+  for (NodeId id = 0; id < body.size(); ++id) values[id] = evaluate(body, body[id], values, loads, options);
+  std::vector<Value> outputs;
+  for (const NodeId output : body.outputs) outputs.push_back(values[output]);
+  return outputs;
+}
+
+Value evaluate(const Graph& body, const Node& node, const std::vector<Value>& values, const std::vector<Value>& loads,
+               InterpreterOptions options) {
+  return Interpreter(body, values, loads, options).evaluate(node);
 }
 
 NodeId record(Graph& graph, Op op, std::vector<NodeId> operands) {

@@ -62,6 +62,10 @@ struct InterpreterOptions {
 /// The outputs of a legalised body for one point; `loads[a]` is the element of access a.
 std::vector<Value> interpret(const Graph& body, const std::vector<Value>& loads, InterpreterOptions options = {});
 
+/// One node that is no reduction, from the values of its operands (by id).
+Value evaluate(const Graph& body, const Node& node, const std::vector<Value>& values, const std::vector<Value>& loads,
+               InterpreterOptions options);
+
 /// Records `op` on values as the front end does: operands cast by the type rule.
 NodeId record(Graph& graph, Op op, std::vector<NodeId> operands);
 

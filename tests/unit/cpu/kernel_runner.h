@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "codegen/emit/emit.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/image.h"
@@ -82,6 +84,21 @@ class CompiledKernel {
   }
   /// All units at once.
   void run(const CallArguments& call) const { run(block(call), 0, codegen::cpu_units(kernel_, {call.extents})); }
+
+  /// Kernels with reduced axes: all units in `pieces` ranges, as so many threads would take them, then the finish
+  /// units.
+  void run_reduction(CallArguments call, int pieces = 1) const {
+    const LaunchShape shape = codegen::cpu_reduction_shape(kernel_, {call.extents});
+    std::vector<char> scratch(shape.workspace_bytes + 1, '\x7f');
+    call.workspace = scratch.data();
+    const std::vector<char> arguments = block(call);
+    for (int k = pieces; k-- > 0;) run(arguments, shape.units * k / pieces, shape.units * (k + 1) / pieces);
+    for (int k = pieces; k-- > 0;) {
+      run(arguments, shape.finish_units * k / pieces - shape.finish_units,
+          shape.finish_units * (k + 1) / pieces - shape.finish_units);
+    }
+    EXPECT_EQ(scratch.back(), '\x7f') << "the workspace is longer than it says";
+  }
 
   KernelSource source;
   runtime::Binary binary;

@@ -61,18 +61,6 @@ TEST(Recorder, RanksFollowViews) {
   EXPECT_EQ(r.graph()[r.index(a, -1, {})].payload, 2u);
 }
 
-TEST(Recorder, FragmentsAreRecordedOnce) {
-  Recorder r({1}, 0);
-  int calls = 0;
-  const auto trace = [](Recorder& recorder, const void* fragment) {
-    ++*static_cast<int*>(const_cast<void*>(fragment));
-    return recorder.input(0, DType::f32);
-  };
-  const NodeId first = r.shared(&r, trace, &calls);
-  EXPECT_EQ(r.shared(&r, trace, &calls), first);
-  EXPECT_EQ(calls, 1);
-}
-
 template <class To, class From>
 To converted(From value, bool expect = true) {
   alignas(8) unsigned char out[16] = {};

@@ -1,7 +1,6 @@
 // tests/unit/runtime/cuda_backend_test.cpp -- the CUDA backend on a fake driver: contexts, kernels, memory, streams,
 // exit.
 #ifdef KILN_FAKE_CUDA
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,83 +8,17 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/cuda/testing.h"
-#include "runtime/cuda_interface.h"
-#include "runtime/runtime.h"
 #include "support/check.h"
-#include "tests/fake_driver/fake_driver.h"
+#include "tests/unit/runtime/fake_cuda.h"
 #include "tests/unit/temporary.h"
 
 namespace kiln::runtime {
 namespace {
 
-// All of unit_runtime sees the fake driver, on machines with a GPU too.
-const bool fake_in_use = (cuda::use_driver_for_tests(KILN_FAKE_CUDA), true);
-
-fake::FakeDriver& fake_driver() {
-  static auto* const library = dlopen(KILN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-  static const auto get = reinterpret_cast<fake::GetFakeDriver>(dlsym(library, "kiln_fake_driver"));
-  return *get();
-}
+using namespace fakes;
 
 constexpr int no_binary_for_gpu = 209, invalid_ptx = 218, unsupported_ptx_version = 222, illegal_address = 700,
               no_device = 100, out_of_memory = 2, invalid_value = 1;
-
-KernelSource saxpy_source() {
-  KernelSource source;
-  source.text = "extern \"C\" __global__ void saxpy(long long) {}";
-  source.entry = "saxpy";
-  source.argument_bytes = 16;
-  source.max_threads = 256;
-  return source;
-}
-
-Binary cubin(const std::string& image = "cubin") {
-  Binary binary;
-  binary.image.assign(image.c_str(), image.c_str() + image.size() + 1);
-  binary.entry = "saxpy";
-  binary.options.arch = "sm_90";
-  return binary;
-}
-
-template <class Error, class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-
-class CudaBackendTest : public ::testing::Test {
- protected:
-  CudaBackendTest() { reset(1); }
-  ~CudaBackendTest() override { reset(1); }
-
-  void reset(int devices) {
-    fake::FakeDriver& driver = fake_driver();
-    driver.driver_version = 13000;
-    driver.device_count = devices;
-    driver.major = 9;
-    driver.minor = 0;
-    driver.has_pools = true;
-    driver.deinitialized = false;
-    driver.capturing = false;
-    driver.memory_bytes = std::uint64_t{1} << 30;
-    driver.held = 0;
-    driver.faults.clear();
-    driver.argument_bytes = 16;
-    cuda::use_driver_for_tests(KILN_FAKE_CUDA);
-    backends_ = cuda::make_backends(reason_);
-    driver.calls.clear();
-  }
-  Backend& device(int index = 0) { return *backends_.at(static_cast<std::size_t>(index)); }
-  std::vector<std::string> calls() { return fake_driver().calls; }
-
-  std::vector<std::unique_ptr<Backend>> backends_;
-  std::string reason_;
-};
 
 TEST_F(CudaBackendTest, DeviceIsDescribed) {
   const DeviceInfo& info = device().info();

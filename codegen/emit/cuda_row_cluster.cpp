@@ -1,0 +1,78 @@
+// codegen/emit/cuda_row_cluster.cpp -- rows that several blocks hold together: the first vectors of each thread in
+// shared memory, the others in registers.
+#include "codegen/emit/cuda_row_reduction.h"
+#include "codegen/emit/cuda_types.h"
+
+namespace kiln::codegen::cuda {
+
+/// All of it is dynamic: more than 48 KB may be needed, and other blocks write to `blocks`.
+void RowWriter::declare_shared(std::span<const std::size_t> held) {
+  std::string text = "struct alignas(16) Shared {\n";
+  for (std::size_t pass = 0; pass < passes_count(); ++pass)
+    text += fmt::format("  {0} shared{1}[{2}], blocks{1}[{3}];\n", state_type(pass), pass, warps(), schedule_.cluster);
+  for (const std::size_t a : held) {
+    if (schedule_.tile == 0) continue;
+    const std::size_t bytes = size_of(kernel_.accesses[a].type) * static_cast<std::size_t>(schedule_.vector);
+    text += fmt::format("  {}<{}>::type {}[{}][{}];\n", prelude_.use("Word"), bytes, access_name(a), schedule_.tile,
+                        schedule_.block);
+  }
+  definitions_ += text + "};\n\n";
+  line("Shared& shared = *reinterpret_cast<Shared*>({}());", prelude_.use("shared_memory"));
+}
+
+/// Copies to shared memory run while the other loads are issued; each thread reads back what it copied itself.
+void RowWriter::load_cluster(std::span<const std::size_t> held) {
+  const bool predicated = !schedule_.whole_rows;
+  if (schedule_.tile > 0) {
+    part_ = Part::shared;
+    open_vectors(held, predicated);
+    for (const std::size_t a : held)
+      line("{}(shared.{}[u][threadIdx.x], {}, {});", prelude_.use("copy_async"), access_name(a), place(a),
+           predicated ? fmt::format("j < {}", length()) : "true");
+    close();
+  }
+  part_ = Part::registers;
+  load_vectors(held, predicated);
+  if (schedule_.tile > 0) line("{}();", prelude_.use("copy_wait"));
+  line("{}();  // every block has started and may be written to", prelude_.use("cluster_barrier"));
+}
+
+void RowWriter::each_part(const std::function<void()>& statements) {
+  for (const Part part : {Part::shared, Part::registers}) {
+    part_ = part;
+    if (part == Part::shared ? schedule_.tile > 0 : schedule_.items > schedule_.tile) statements();
+  }
+}
+
+void RowWriter::read_shared(std::span<const std::size_t> loads) {
+  if (part_ != Part::shared) return;
+  for (const std::size_t a : loads) {
+    if (is_iota(a) || is_late(a)) continue;
+    line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);
+    line("{0}<{1}>({2}, reinterpret_cast<const {3}*>(&shared.{2}[u][threadIdx.x]));", prelude_.use("read"),
+         schedule_.vector, access_name(a), storage(a));
+  }
+}
+
+/// Joins the part at hand to s<pass>, a vector at a time.
+void RowWriter::cluster_state(std::size_t pass, bool predicated) {
+  const std::vector<NodeId> roots = operands(pass);
+  const std::vector<std::size_t> loads = loads_below(roots);
+  std::vector<std::size_t> iotas;
+  for (const std::size_t a : loads) {
+    if (is_iota(a)) iotas.push_back(a);
+  }
+  open_vectors(iotas, predicated);
+  read_shared(loads);
+  line("{} e[{}];", state_type(pass), schedule_.vector);
+  if (schedule_.vector > 1) unrolled("k", schedule_.vector);
+  element_values(roots, [&](std::size_t a) { return element_place(a); });
+  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass));
+  if (schedule_.vector > 1) close();
+  const std::string state = fmt::format("{}(e)", prelude_.use("tree"));
+  line("accumulate(s{0}, low{0}, {1});", pass,
+       predicated ? fmt::format("j < {} ? {} : identity{}", length(), state, pass) : state);
+  close();
+}
+
+}  // namespace kiln::codegen::cuda

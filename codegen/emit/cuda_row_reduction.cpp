@@ -1,0 +1,288 @@
+// codegen/emit/cuda_row_reduction.cpp -- reductions along rows: passes over rows that are held or read again, joins,
+// results per element and per row.
+#include "codegen/emit/cuda_row_reduction.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "codegen/emit/cuda_reduction.h"
+#include "codegen/emit/cuda_types.h"
+#include "codegen/schedule/row_reduction.h"
+#include "support/check.h"
+
+namespace kiln::codegen::cuda {
+
+RowWriter::RowWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options)
+    : ReductionWriter(kernel, schedule, options), held_(held_accesses(kernel)) {
+  KILN_INTERNAL_CHECK(!schedule.split || (passes_count() == 1 && !stages_.has_element_outputs),
+                      "rows shared by blocks take one pass, not {}", passes_count());
+}
+
+std::string RowWriter::schedule_text() const {
+  std::string text = fmt::format("rows, {} threads per block, {} per row", schedule_.block, schedule_.lanes);
+  if (schedule_.rows > 1) text += fmt::format(", {} rows at a time", schedule_.rows);
+  text += fmt::format(", {} vector{} of {} {}", schedule_.items, schedule_.items == 1 ? "" : "s", schedule_.vector,
+                      schedule_.resident ? "held" : "per step");
+  if (schedule_.split) text += ", blocks share a row";
+  if (schedule_.whole_rows) return text + ", no partial step";
+  if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
+  return text;
+}
+
+void RowWriter::statements() {
+  declare_states(schedule_.lanes > 1, !schedule_.resident || is_cluster());
+  if (kernel_.reduced > 1) {
+    std::string count = extent(static_cast<std::size_t>(kept()));
+    for (int axis = kept() + 1; axis < kernel_.rank; ++axis) count += " * " + extent(static_cast<std::size_t>(axis));
+    line("const {} n = {};", index_, count);
+  }
+  if (is_cluster()) {
+    line("const u32 lane = {}() * {}u + threadIdx.x;", prelude_.use("cluster_rank"), schedule_.block);
+  } else {
+    line("const u32 lane = threadIdx.x{};", shares_block() ? fmt::format(" % {}u", schedule_.lanes) : "");
+    for (std::size_t pass = 0; schedule_.lanes > 32 && pass < passes_count(); ++pass)
+      line("__shared__ {} shared{}{}[{}];", state_type(pass), pass,
+           several_rows() ? fmt::format("[{}]", schedule_.rows) : "", warps());
+  }
+  std::vector<std::size_t> held, others;
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
+    (schedule_.resident && held_[a] ? held : others).push_back(a);
+  }
+  if (is_cluster()) declare_shared(held);
+  part_ = is_cluster() ? Part::registers : Part::all;
+  declare_loads(held);
+  if (several_rows()) {
+    if (!held.empty()) {
+      unrolled("r", schedule_.rows);
+      row_position(held, false);
+      load_vectors(held, !schedule_.whole_rows);
+      close();
+    }
+    unrolled("r", schedule_.rows);
+    declare_row(others);
+  } else {
+    std::vector<std::size_t> all = held;
+    all.insert(all.end(), others.begin(), others.end());
+    declare_row(all);
+    if (is_cluster()) load_cluster(held);
+    if (!is_cluster()) load_vectors(held, !schedule_.whole_rows);
+  }
+  passes();
+  element_outputs();
+  row_outputs();
+  if (several_rows()) close();
+}
+
+/// Coordinates of the row and pointers of `accesses` to it; groups of lanes beyond the last row work on that one and
+/// write nothing.
+void RowWriter::row_position(std::span<const std::size_t> accesses, bool writes) {
+  const bool wide = kernel_.index == IndexWidth::bits64, overhangs = shares_block() || several_rows();
+  const std::string block = wide ? "u64(blockIdx.x)" : "blockIdx.x";
+  std::string row = schedule_.split ? "blockIdx.y"
+                    : is_cluster()  ? fmt::format("{} / {}u", block, schedule_.cluster)
+                                    : block;
+  if (shares_block()) {
+    const std::string group = several_rows() ? fmt::format("({} * {}u + r)", block, schedule_.rows) : block;
+    row = fmt::format("{} * {}u + threadIdx.x / {}u", group, schedule_.block / schedule_.lanes, schedule_.lanes);
+  } else if (several_rows()) {
+    row = fmt::format("{} * {}u + r", block, schedule_.rows);
+  }
+  std::vector<int> axes;
+  for (int axis = 0; axis < kept(); ++axis) axes.push_back(axis);
+  if (axes.empty() && writes && overhangs) line("const bool inside = {} == 0;", row);
+  pointers_.assign(kernel_.accesses.size(), "");
+  if (!axes.empty()) decode_row(row, accesses, writes && overhangs);
+  for (const std::size_t a : accesses) row_pointer(a, axes);
+}
+
+/// c0, c1, ... as far as `accesses` move along them.
+void RowWriter::decode_row(const std::string& row, std::span<const std::size_t> accesses, bool writes) {
+  const auto moves = [&](std::size_t axis) {
+    return std::any_of(accesses.begin(), accesses.end(),
+                       [&](std::size_t a) { return kernel_.accesses[a].axes[axis] != AxisClass::broadcast; });
+  };
+  std::string rest = row;
+  if (kept() > 1 || schedule_.split || writes) {
+    line("const {} row = {};", index_, row);
+    rest = "row";
+  }
+  for (auto i = static_cast<std::size_t>(kept()); i-- > 1;) {
+    const std::string quotient =
+        kernel_.index == IndexWidth::bits64
+            ? fmt::format("{}({}, {})", prelude_.use("divide64"), rest, extent(i))
+            : fmt::format("{}({}, {})", prelude_.use("divide"), rest, field(ArgumentKind::divisor, 0, i));
+    line("const {} q{} = {};", index_, i, quotient);
+    if (moves(i)) line("const {0} c{1} = {2} - q{1} * {3};", index_, i, rest, extent(i));
+    rest = fmt::format("q{}", i);
+  }
+  if (writes) line("const bool inside = {} < a.n0;", rest);
+  if (!moves(0)) return;
+  if (shares_block() || several_rows()) {
+    line("const {0} c0 = {1} < a.n0 ? {1} : a.n0 - 1;", index_, rest);
+  } else {
+    line("const {} c0 = {};", index_, rest);
+  }
+}
+
+void RowWriter::declare_row(std::span<const std::size_t> accesses) {
+  row_position(accesses, true);
+  for (const std::size_t a : accesses) {
+    if (!is_iota(a) && !is_store(a) && !is_per_element(kernel_, kernel_.accesses[a]))
+      line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
+  }
+}
+
+void RowWriter::each_tile(const std::function<void(bool)>& tile) {
+  if (schedule_.resident) return tile(!schedule_.whole_rows);
+  const std::string n = length(), size = tile_size();
+  const std::string start = schedule_.split ? fmt::format("blockIdx.x * {}", size) : "0";
+  const std::string step = schedule_.split ? fmt::format("gridDim.x * {}", size) : size;
+  const char* wide = schedule_.split && kernel_.index == IndexWidth::bits64 ? "u64" : "";
+  line("{{");
+  ++indent_;
+  line("{} first = {}({});", index_, wide, start);
+  open(fmt::format("for (; first + {} <= {}; first += {}({}))", size, n, wide, step));
+  tile(false);
+  close();
+  if (!schedule_.whole_rows) {
+    open(fmt::format("if (first < {})", n));
+    tile(true);
+    close();
+  }
+  close();
+}
+
+void RowWriter::passes() {
+  for (std::size_t pass = 0; pass < passes_count(); ++pass) {
+    std::vector<NodeId> needed = operands(pass);
+    for (const Monoid& monoid : monoids_[pass]) {
+      for (const StateComponent& component : monoid.components) {
+        if (component.identity != no_node) needed.push_back(component.identity);
+      }
+    }
+    row_values(needed, [&](std::size_t a) { return row_place(a); });
+    if (!schedule_.resident || !schedule_.whole_rows || is_cluster())
+      line("const {} identity{} = {};", state_type(pass), pass, identity(pass));
+    const bool running = !schedule_.resident || is_cluster();
+    if (running) {
+      line("{} s{} = identity{};", state_type(pass), pass, pass);
+      line("{0} low{1} = {0}();", state_type(pass), pass);
+    }
+    each_tile([&](bool predicated) { accumulate_tile(pass, predicated); });
+    if (running) line("s{0} = total(s{0}, low{0});", pass);
+    join_pass(pass);
+    name_results(pass, fmt::format("s{}", pass));
+    stage_ = pass + 1;
+  }
+}
+
+/// The elements of one tile, joined into s<pass>.
+void RowWriter::accumulate_tile(std::size_t pass, bool predicated) {
+  const std::vector<NodeId> roots = operands(pass);
+  if (!schedule_.resident) {
+    const std::vector<std::size_t> loads = loads_below(roots);
+    declare_loads(loads);
+    load_vectors(loads, predicated);
+  }
+  if (is_cluster()) return each_part([&] { cluster_state(pass, predicated); });
+  tile_state(pass, predicated);
+  const std::string joined = fmt::format("{}(t{})", prelude_.use("tree"), pass);
+  if (schedule_.resident) {
+    line("{} s{} = {};", state_type(pass), pass, joined);
+  } else {
+    line("accumulate(s{0}, low{0}, {1});", pass, joined);
+  }
+}
+
+void RowWriter::tile_state(std::size_t pass, bool predicated) {
+  const std::vector<NodeId> roots = operands(pass);
+  const std::vector<std::size_t> loads = loads_below(roots);
+  std::vector<std::size_t> iotas;
+  std::copy_if(loads.begin(), loads.end(), std::back_inserter(iotas), [&](std::size_t a) { return is_iota(a); });
+  line("{} t{}[{}];", state_type(pass), pass, schedule_.items);
+  open_vectors(iotas, predicated);
+  line("{} e[{}];", state_type(pass), schedule_.vector);
+  if (schedule_.vector > 1) unrolled("k", schedule_.vector);
+  element_values(roots, [&](std::size_t a) { return element_place(a); });
+  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass));
+  const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
+  if (by_element) line("if (j + k >= {}) e[k] = identity{};", length(), pass);
+  if (schedule_.vector > 1) close();
+  line("t{}[{}] = {}(e);", pass, schedule_.items > 1 ? "u" : "0", prelude_.use("tree"));
+  if (predicated && !by_element)
+    line("if (j >= {}) t{}[{}] = identity{};", length(), pass, schedule_.items > 1 ? "u" : "0", pass);
+  close();
+}
+
+void RowWriter::join_pass(std::size_t pass) {
+  if (schedule_.lanes <= 32) {
+    if (schedule_.lanes > 1) line("s{0} = {1}<{2}>(s{0});", pass, prelude_.use("join_lanes"), schedule_.lanes);
+    return;
+  }
+  line("s{0} = {1}<{2}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(), row_piece(),
+       is_cluster() ? "shared." : "");
+  if (is_cluster())
+    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0});", pass, prelude_.use("join_cluster"), schedule_.cluster);
+  if (!schedule_.split) return;
+  const std::string row = kept() > 0 ? " + row * gridDim.x" : "", counter = kept() > 0 ? " + row" : "";
+  line("if (!{0}<{1}>(s{2}, identity{2}, reinterpret_cast<{3}*>(a.workspace){4}, a.counters{5}, shared{2})) return;",
+       prelude_.use("join_blocks"), warps(), pass, state_type(pass), row, counter);
+}
+
+void RowWriter::element_outputs() {
+  const std::vector<std::size_t> outputs = stores(true);
+  if (outputs.empty()) return;
+  std::vector<NodeId> roots;
+  for (const std::size_t a : outputs) roots.push_back(stored_value(a));
+  row_values(roots, [&](std::size_t a) { return row_place(a); });
+  each_tile([&](bool predicated) {
+    if (is_cluster()) return each_part([&] { store_tile(roots, outputs, predicated); });
+    store_tile(roots, outputs, predicated);
+  });
+}
+
+void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::size_t> outputs, bool predicated) {
+  const std::vector<std::size_t> loads = loads_below(roots);
+  if (!schedule_.resident) {
+    declare_loads(loads);
+    load_vectors(loads, predicated);
+  }
+  std::vector<std::size_t> moved = {outputs.begin(), outputs.end()};
+  std::copy_if(loads.begin(), loads.end(), std::back_inserter(moved),
+               [&](std::size_t a) { return is_iota(a) || (schedule_.resident && is_late(a)); });
+  open_vectors(moved, predicated);
+  read_shared(loads);
+  for (const std::size_t a : loads) {
+    if (!schedule_.resident || !is_late(a) || is_iota(a)) continue;
+    line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);
+    load_vector(a, predicated);
+  }
+  for (const std::size_t a : outputs) {
+    line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);
+    if (rounds(a)) line("float {}_f32[{}];", access_name(a), schedule_.vector);
+  }
+  if (schedule_.vector > 1) unrolled("k", schedule_.vector);
+  element_values(roots, [&](std::size_t a) { return element_place(a); });
+  for (std::size_t o = 0; o < outputs.size(); ++o) line("{} = {};", element_place(outputs[o]), name(roots[o]));
+  if (schedule_.vector > 1) close();
+  for (const std::size_t a : outputs) store_vector(a, predicated);
+  close();
+}
+
+/// Written by the first lane of the row.
+void RowWriter::row_outputs() {
+  const std::vector<std::size_t> outputs = stores(false);
+  if (outputs.empty()) return;
+  open(fmt::format("if (lane == 0{})", shares_block() || several_rows() ? " && inside" : ""));
+  std::vector<NodeId> roots;
+  for (const std::size_t a : outputs) roots.push_back(kernel_.body.outputs[a - kernel_.first_store()]);
+  row_values(roots, [&](std::size_t a) { return row_place(a); });
+  for (std::size_t o = 0; o < outputs.size(); ++o) line("*({}) = {};", pointers_[outputs[o]], name(roots[o]));
+  close();
+}
+
+KernelSource emit_row_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
+  return RowWriter(kernel, schedule, options).write();
+}
+
+}  // namespace kiln::codegen::cuda

@@ -1,0 +1,85 @@
+// codegen/emit/cuda_row_reduction.h -- reductions along contiguous rows: a group of lanes per row, one block per row,
+// or several blocks per row.
+#pragma once
+
+#include <algorithm>
+
+#include "codegen/emit/cuda_reduction_parts.h"
+
+namespace kiln::codegen::cuda {
+
+class RowWriter : public ReductionWriter {
+ public:
+  RowWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
+
+ private:
+  void statements() override;
+  std::string schedule_text() const override;
+
+  // cuda_row_reduction.cpp: rows, passes, joins.
+  void declare_row(std::span<const std::size_t> accesses);
+  void row_position(std::span<const std::size_t> accesses, bool writes);
+  void decode_row(const std::string& row, std::span<const std::size_t> accesses, bool writes);
+  void passes();
+  void join_pass(std::size_t pass);
+  void element_outputs();
+  void row_outputs();
+  /// Calls `tile(predicated)` for whole tiles, in a loop over the row, and for what is left of it.
+  void each_tile(const std::function<void(bool)>& tile);
+  void accumulate_tile(std::size_t pass, bool predicated);
+  void tile_state(std::size_t pass, bool predicated);
+  void store_tile(std::span<const NodeId> roots, std::span<const std::size_t> outputs, bool predicated);
+  bool several_rows() const { return schedule_.rows > 1; }
+  bool is_cluster() const { return schedule_.cluster > 1; }
+  int warps() const { return std::min(schedule_.lanes, schedule_.block) / 32; }
+  bool shares_block() const { return schedule_.lanes < schedule_.block; }
+  /// "[r]" where a thread has several rows at a time.
+  std::string row_piece() const { return several_rows() ? "[r]" : ""; }
+
+  std::string special_text(NodeId id) override;
+
+  // cuda_row_cluster.cpp: rows held by the shared memory and the registers of several blocks.
+  void declare_shared(std::span<const std::size_t> held);
+  void load_cluster(std::span<const std::size_t> held);
+  void cluster_state(std::size_t pass, bool predicated);
+  /// Prints `statements` for the vectors in shared memory and for those in registers.
+  void each_part(const std::function<void()>& statements);
+  void read_shared(std::span<const std::size_t> loads);
+
+  // cuda_row_access.cpp: positions along the row, loads and stores.
+  int kept() const { return kernel_.rank - kernel_.reduced; }
+  std::size_t last() const { return static_cast<std::size_t>(kernel_.rank - 1); }
+  std::string length() const { return kernel_.reduced == 1 ? extent(last()) : "n"; }
+  std::string tile_size() const;
+  /// Opens the loop over the vectors of a tile and declares the position j of the current one where `accesses` move or
+  /// it is compared with the end.
+  void open_vectors(std::span<const std::size_t> accesses, bool compared);
+  std::string vector_piece() const {
+    if (part_ == Part::registers) return schedule_.tile > 0 ? fmt::format("[u - {}]", schedule_.tile) : "[u]";
+    return schedule_.items > 1 ? "[u]" : "";
+  }
+  std::string place(std::size_t a) const;
+  std::string element_stride(std::size_t a) const;
+  /// Loads that the values below `roots` read, element by element.
+  std::vector<std::size_t> loads_below(std::span<const NodeId> roots) const;
+  void declare_loads(std::span<const std::size_t> loads);
+  void load_vectors(std::span<const std::size_t> loads, bool predicated);
+  void load_vector(std::size_t a, bool predicated);
+  std::string local_vector(std::size_t a) const;
+  void store_vector(std::size_t a, bool predicated);
+  std::string element_place(std::size_t a);
+  std::string row_place(std::size_t a) const;
+  /// Read from the caches, where results are written.
+  bool is_late(std::size_t a) const { return !held_[a]; }
+
+  /// f16 and bf16 that are held in pairs and unpacked where they are needed.
+  bool is_packed(std::size_t a) const;
+
+  enum class Part : std::uint8_t { all, shared, registers };
+
+  Part part_ = Part::all;   ///< vectors of the row at hand, where a cluster holds it
+  std::vector<char> held_;  ///< per access
+  std::size_t stage_ = 0;   ///< passes that are printed
+};
+
+}  // namespace kiln::codegen::cuda

@@ -1,0 +1,323 @@
+// codegen/emit/llvm_reduction_rows.cpp -- CPU kernels that reduce or scan along the axis their vectors run along.
+//
+// A unit is a row, or a chunk of one. Vectors keep one state per lane; a fixed tree joins the lanes at the end of the
+// row. Chunks leave their states in the workspace, and the finish run joins those of a row in order.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "codegen/emit/llvm_reduction.h"
+
+namespace kiln::codegen {
+namespace {
+
+using Variables = std::vector<std::string>;  ///< addresses, one per component of a state
+
+class RowPrinter : ReductionPrinter {
+ public:
+  RowPrinter(const Kernel& described, const EmitOptions& chosen) : ReductionPrinter(described, chosen) {}
+  std::string print(const std::string& entry);
+
+ private:
+  /// Part of a row that a unit joins.
+  struct Range {
+    std::string first_line = "0", last_line, first, last;
+  };
+  void print_chunks();
+  void print_units();
+  void print_finish();
+  void print_row_level(int depth);
+  void print_pass(const std::vector<NodeId>& pass, const Range& range);
+  void for_lines(const Range& range, const std::vector<NodeId>& nodes, const std::function<void()>& line);
+  void accumulate(const std::vector<NodeId>& pass, const std::vector<std::vector<Parts>>& elements,
+                  const IrValue* mask);
+  void print_results(const std::vector<NodeId>& pass);
+  void print_element_outputs(const Range& range);
+  void print_scan(NodeId id);
+  void print_row_outputs();
+  Parts load(const ReductionState& state, const Variables& variables);
+  void store(const Parts& parts, const Variables& variables);
+  Range range_of(const std::vector<std::string>& coordinates);
+  void store_slots(const std::string& number, const std::vector<NodeId>& pass);
+  void join_slots(const std::string& number, const std::vector<NodeId>& pass);
+  std::string slot(const std::string& number, std::size_t component);
+  Variables& variables_of(NodeId id);
+
+  std::vector<std::string> row_;         ///< base addresses of the row
+  std::vector<Variables> accumulators_;  ///< by node
+  std::string lines_, inner_;
+  // Kernels whose rows split into chunks:
+  std::string lines_per_chunk_, groups_, blocks_, chunks_, slots_;
+};
+
+Variables& RowPrinter::variables_of(NodeId id) {
+  accumulators_.resize(kernel.body.size());
+  Variables& variables = accumulators_[id];
+  if (variables.empty()) {
+    for (const Lane lane : state_of(id).lanes()) variables.push_back(variable(b.type(lane)));
+  }
+  return variables;
+}
+
+Parts RowPrinter::load(const ReductionState& state, const Variables& variables) {
+  Parts parts;
+  for (std::size_t c = 0; c < variables.size(); ++c) {
+    const Lane lane = state.lanes()[c];
+    parts.push_back(b.emit(lane, fmt::format("load {}, ptr {}", b.type(lane), variables[c])));
+  }
+  return parts;
+}
+
+void RowPrinter::store(const Parts& parts, const Variables& variables) {
+  for (std::size_t c = 0; c < variables.size(); ++c)
+    b.line(fmt::format("store {} {}, ptr {}", b.type(parts[c].lane), parts[c].text, variables[c]));
+}
+
+/// The same numbers as cpu_reduction_shape.
+void RowPrinter::print_chunks() {
+  inner_ = extents.back();
+  lines_ = product_of(b, {extents.begin() + static_cast<std::ptrdiff_t>(kept()), extents.end() - 1});
+  if (!form_.splits) return;
+  const std::string chunk = fmt::format("{}", cpu_chunk_elements);
+  blocks_ = scalar_greatest(b, ceil_divide(b, inner_, chunk), "1");
+  const std::string fitting = b.emit_scalar(fmt::format("udiv i64 {}, {}", chunk, scalar_greatest(b, inner_, "1")));
+  lines_per_chunk_ = scalar_greatest(b, fitting, "1");
+  groups_ = scalar_greatest(b, ceil_divide(b, lines_, lines_per_chunk_), "1");
+  chunks_ = scalar_multiply(b, groups_, blocks_);
+  const std::vector<std::string> rows(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(kept()));
+  slots_ = scalar_multiply(b, product_of(b, rows), chunks_);
+}
+
+RowPrinter::Range RowPrinter::range_of(const std::vector<std::string>& coordinates) {
+  Range range{"0", lines_, "0", inner_};
+  if (!form_.splits) return range;
+  const std::string& block = coordinates.back();
+  const std::string& group = coordinates[coordinates.size() - 2];
+  range.first_line = scalar_multiply(b, group, lines_per_chunk_);
+  range.last_line = scalar_least(b, scalar_add(b, range.first_line, lines_per_chunk_), lines_);
+  range.first = scalar_multiply(b, block, fmt::format("{}", cpu_chunk_elements));
+  range.last = scalar_least(b, scalar_add(b, range.first, fmt::format("{}", cpu_chunk_elements)), inner_);
+  return range;
+}
+
+/// Address of the component of the state that slot `number` of the workspace holds.
+std::string RowPrinter::slot(const std::string& number, std::size_t component) {
+  std::size_t before = 0;
+  for (std::size_t c = 0; c < component; ++c) before += size_of(form_.components[c]);
+  const std::string start = scalar_multiply(b, slots_, fmt::format("{}", before));
+  const std::string offset =
+      scalar_add(b, start, scalar_multiply(b, number, fmt::format("{}", size_of(form_.components[component]))));
+  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", workspace, offset));
+}
+
+/// Leaves the states of a chunk, joined over the lanes, in the workspace.
+void RowPrinter::store_slots(const std::string& number, const std::vector<NodeId>& pass) {
+  std::size_t component = 0;
+  for (const NodeId id : pass) {
+    for (const IrValue& part : state_of(id).join_lanes(load(state_of(id), variables_of(id)))) {
+      const Lane lane = storage_lane(form_.components[component]);
+      const IrValue stored = part.lane == lane ? part : b.convert("zext", part, lane);
+      const std::string scalar = b.emit_scalar(fmt::format("extractelement {} {}, i32 0", b.type(lane), stored.text));
+      b.line(fmt::format("store {} {}, ptr {}, align 1", name_of(lane), scalar, slot(number, component++)));
+    }
+  }
+}
+
+void RowPrinter::join_slots(const std::string& number, const std::vector<NodeId>& pass) {
+  std::size_t component = 0;
+  for (const NodeId id : pass) {
+    Parts chunk;
+    for (const Lane computed : state_of(id).lanes()) {
+      const Lane lane = storage_lane(form_.components[component]);
+      const std::string scalar =
+          b.emit_scalar(fmt::format("load {}, ptr {}, align 1", name_of(lane), slot(number, component++)));
+      const IrValue part = b.splat(lane, scalar);
+      chunk.push_back(lane == computed ? part : b.compare("icmp ne", part, b.bits(lane, 0)));
+    }
+    store(state_of(id).join(load(state_of(id), variables_of(id)), chunk), variables_of(id));
+  }
+}
+
+void RowPrinter::print_row_level(int depth) {
+  std::vector<NodeId> nodes;
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    if (!per_element(id) && stages_.depth[id] == depth && kernel.body[id].kind != NodeKind::reduce) nodes.push_back(id);
+  }
+  set_rows(row_);
+  load_broadcasts(nodes);
+  load_vectors(nodes, "0", nullptr);  // iotas that do not change along the row
+  compute(nodes);
+}
+
+/// Runs `line` for every line of the range, with its addresses set and what its vectors share loaded.
+void RowPrinter::for_lines(const Range& range, const std::vector<NodeId>& nodes, const std::function<void()>& line) {
+  const auto print_line = [&](const std::vector<std::string>& addresses) {
+    set_rows(addresses);
+    load_broadcasts(nodes);
+    line();
+  };
+  if (kernel.reduced == 1) {
+    print_line(row_);
+    return;
+  }
+  const std::vector<std::string> outer(extents.begin() + static_cast<std::ptrdiff_t>(kept()), extents.end() - 1);
+  const CarryLoop lines = begin_carry_loop(b, outer, range.first_line, range.last_line);
+  print_line(moved(row_, kept(), lines.coordinates));
+  end_carry_loop(b, lines);
+}
+
+/// `elements`: per reduction of the pass, the states of a batch of vectors.
+void RowPrinter::accumulate(const std::vector<NodeId>& pass, const std::vector<std::vector<Parts>>& elements,
+                            const IrValue* mask) {
+  for (std::size_t k = 0; k < pass.size(); ++k) {
+    ReductionState& state = state_of(pass[k]);
+    const Parts before = load(state, variables_of(pass[k]));
+    Parts after = state.accumulate(before, elements[k]);
+    for (std::size_t c = 0; mask && c < after.size(); ++c) after[c] = b.select(*mask, after[c], before[c]);
+    store(after, variables_of(pass[k]));
+  }
+}
+
+void RowPrinter::print_pass(const std::vector<NodeId>& pass, const Range& range) {
+  std::vector<NodeId> roots;
+  for (const NodeId id : pass) {
+    store(state_of(id).identity(body_), variables_of(id));
+    for (const NodeId operand : state_of(id).operands()) roots.push_back(operand);
+  }
+  const std::vector<NodeId> nodes = needed(roots, [&](NodeId id) { return !per_element(id); });
+  std::vector<std::vector<Parts>> elements(pass.size());
+  const auto add_vector = [&](const std::string& i, const IrValue* mask) {
+    load_vectors(nodes, i, mask);
+    compute(nodes);
+    for (std::size_t k = 0; k < pass.size(); ++k) elements[k].push_back(state_of(pass[k]).element(body_));
+  };
+  const auto finish_batch = [&](const IrValue* mask) {
+    accumulate(pass, elements, mask);
+    for (auto& states_of_batch : elements) states_of_batch.clear();
+  };
+  const auto one = [&](const std::string& i, const IrValue* mask) {
+    add_vector(i, mask);
+    finish_batch(mask);
+  };
+  const auto several = [&](const std::string& i) {
+    for (int v = 0; v < batch_; ++v) add_vector(scalar_add(b, i, fmt::format("{}", v * b.width())), nullptr);
+    finish_batch(nullptr);
+  };
+  for_lines(range, nodes, [&] {
+    if (batch_ > 1) {
+      for_batches(range.first, range.last, batch_, several, one);
+    } else {
+      for_vectors(range.first, range.last, one);
+    }
+  });
+}
+
+void RowPrinter::print_results(const std::vector<NodeId>& pass) {
+  for (const NodeId id : pass) {
+    ReductionState& state = state_of(id);
+    body_.set_value(id, state.result(state.join_lanes(load(state, variables_of(id)))));
+  }
+}
+
+/// The scan's value at the current vector, and the state that the next vector continues from.
+void RowPrinter::print_scan(NodeId id) {
+  ReductionState& state = state_of(id);
+  const Variables& carry = variables_of(id);
+  const Parts before = load(state, carry);
+  const Parts prefixes = state.prefixes(state.state_of(state.element(body_)), state.identity(body_));
+  body_.set_value(id, state.result(state.join(before, prefixes)));
+  store(state.join(before, state.last_lane(prefixes)), carry);
+}
+
+void RowPrinter::print_element_outputs(const Range& range) {
+  const std::vector<NodeId> nodes = needed(outputs(true), [&](NodeId id) { return !per_element(id); });
+  for (const NodeId id : stages_.scans) store(state_of(id).identity(body_), variables_of(id));
+  const auto vector = [&](const std::string& i, const IrValue* mask) {
+    load_vectors(nodes, i, mask);
+    for (const NodeId id : nodes) {
+      if (kernel.body[id].kind == NodeKind::scan) {
+        print_scan(id);
+      } else {
+        compute({id});
+      }
+    }
+    for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
+      if (!is_store_per_element(k)) continue;
+      store_vector(b, states[kernel.first_store() + k], i, body_.output(k, output_type(k)), mask ? mask->text : "");
+    }
+  };
+  for_lines(range, nodes, [&] { for_vectors(range.first, range.last, vector); });
+}
+
+void RowPrinter::print_row_outputs() {
+  set_rows(row_);
+  for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
+    if (!is_store_per_element(k))
+      store_first_lane(b, states[kernel.first_store() + k], body_.output(k, output_type(k)));
+  }
+}
+
+void RowPrinter::print_units() {
+  std::vector<std::string> space(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(kept()));
+  if (form_.splits) space.insert(space.end(), {groups_, blocks_});
+  const CarryLoop units = begin_carry_loop(b, space, "%begin", "%end");
+  std::vector<std::string> coordinates = units.coordinates;
+  const Range range = range_of(coordinates);
+  coordinates.resize(kept());
+  row_ = moved(base_addresses(), 0, coordinates);
+  print_row_level(0);
+  for (std::size_t p = 0; p < stages_.passes.size(); ++p) {
+    print_pass(stages_.passes[p], range);
+    if (form_.splits) {
+      const std::string split = begin_if(b, b.emit_scalar(fmt::format("icmp sgt i64 {}, 1", chunks_)));
+      store_slots(units.loop.counter, stages_.passes[p]);
+      b.line(fmt::format("br label %{}.latch", units.loop.name));
+      b.label(split + ".done");
+    }
+    print_results(stages_.passes[p]);
+    print_row_level(static_cast<int>(p) + 1);
+  }
+  if (stages_.has_element_outputs) print_element_outputs(range);
+  print_row_outputs();
+  end_carry_loop(b, units);
+}
+
+/// Units [-rows, 0): one per row, which joins the states of its chunks in order.
+void RowPrinter::print_finish() {
+  const std::vector<std::string> space(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(kept()));
+  const std::string rows = product_of(b, space);
+  const CarryLoop units = begin_carry_loop(b, space, scalar_add(b, "%begin", rows), scalar_add(b, "%end", rows));
+  row_ = moved(base_addresses(), 0, units.coordinates);
+  print_row_level(0);
+  const std::vector<NodeId>& pass = stages_.passes[0];
+  for (const NodeId id : pass) store(state_of(id).identity(body_), variables_of(id));
+  const std::string first = scalar_multiply(b, units.loop.counter, chunks_);
+  const CountedLoop chunks = begin_loop(b, first, scalar_add(b, first, chunks_));
+  join_slots(chunks.counter, pass);
+  end_loop(b, chunks);
+  for (const NodeId id : pass) body_.set_value(id, state_of(id).result(load(state_of(id), variables_of(id))));
+  print_row_level(1);
+  print_row_outputs();
+  end_carry_loop(b, units);
+}
+
+std::string RowPrinter::print(const std::string& entry) {
+  print_start();
+  print_chunks();
+  if (form_.splits) {
+    const std::string finishing = begin_if(b, b.emit_scalar("icmp slt i64 %begin, 0"));
+    print_finish();
+    b.line("br label %exit");
+    b.label(finishing + ".done");
+  }
+  print_units();
+  return finish(entry);
+}
+
+}  // namespace
+
+std::string print_row_reduction(const Kernel& kernel, const EmitOptions& options, const std::string& entry) {
+  return RowPrinter(kernel, options).print(entry);
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,265 @@
+// codegen/schedule/column_reduction.cpp -- how column reductions are mapped to threads.
+//
+// A thread owns one vector of columns. Threads side by side in a block own neighbouring vectors of the kept axes, taken
+// as one long row; the others take the rows between them, a batch of independent loads at a time. Where there are few
+// columns, blocks share the rows of a tile and the one that arrives last joins their states.
+#include "codegen/schedule/column_reduction.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "codegen/ir/reduction.h"
+#include "codegen/ir/stages.h"
+#include "support/check.h"
+
+namespace kiln::codegen {
+namespace {
+
+constexpr int access_bytes = 16;
+constexpr int bytes_in_flight = 128;           ///< per thread: what 1024 threads of a multiprocessor need
+constexpr int held_bytes = 256;                ///< per thread, of columns that stay in registers
+constexpr int strip_bytes = 64;                ///< of one row, the least that a block should read: one memory access
+constexpr std::int64_t small_bytes = 2 << 20;  ///< below this a launch costs more than the traffic
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+int power_of_two_up(std::int64_t n) {
+  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+}
+int power_of_two_down(std::int64_t n) {
+  return static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+}
+
+/// What one call asks of the schedule.
+struct Work {
+  std::int64_t columns = 1;  ///< extent of the last kept axis
+  std::int64_t kept = 1;     ///< product of all kept extents
+  std::int64_t rows = 1;     ///< product of the reduced extents
+  int vector = 1;
+  int bytes = 0;           ///< loaded per element and row
+  int scalars = 0;         ///< loads that all columns of a row share, and coordinates
+  int registers = 0;       ///< of the states of one column
+  bool long_join = false;  ///< joining two states takes more than a few instructions
+  bool chain = false;      ///< values per element need results of reductions
+};
+
+bool is_contiguous(const Kernel& kernel, const Access& access) {
+  const auto last = static_cast<std::size_t>(kernel.rank - kernel.reduced - 1);
+  for (std::size_t axis = 0; axis < access.axes.size(); ++axis) {
+    if ((access.axes[axis] == AxisClass::contiguous) != (axis == last)) return false;
+  }
+  return true;
+}
+
+bool moves_along_columns(const Kernel& kernel, const Access& access) {
+  return access.axes[static_cast<std::size_t>(kernel.rank - kernel.reduced - 1)] != AxisClass::broadcast;
+}
+
+/// 32-bit registers of the states of one column, over all reductions of the busiest pass.
+int state_registers(const Kernel& kernel, const Stages& stages) {
+  std::size_t most = 1;
+  for (const auto& pass : stages.passes) {
+    std::size_t registers = 0;
+    for (const NodeId id : pass) {
+      const Monoid monoid = monoid_of(kernel.body, id);
+      for (const StateComponent& component : monoid.components)
+        registers += std::max<std::size_t>(size_of(component.type), 4) / 4;
+      if (monoid.kind == Reduction::sum && kernel.body[id].type == DType::f32) ++registers;  // the compensation
+    }
+    most = std::max(most, registers);
+  }
+  return static_cast<int>(most);
+}
+
+/// Bytes of the struct of states that the kernel declares for its only pass.
+std::uint64_t state_bytes(const Kernel& kernel, const Stages& stages) {
+  std::uint64_t bytes = 0;
+  for (const NodeId id : stages.passes[0]) {
+    for (const StateComponent& component : monoid_of(kernel.body, id).components) {
+      const std::uint64_t size = size_of(component.type);
+      bytes = (bytes + size - 1) / size * size + size;
+    }
+  }
+  return (bytes + 7) / 8 * 8;
+}
+
+/// The widest vector that divides the columns and by which most bytes of a row move whole.
+int choose_vector(const Kernel& kernel, const Work& work) {
+  std::size_t widest = 1;
+  for (const Access& access : kernel.accesses) {
+    if (access.iota || !is_per_element(kernel, access) || !moves_along_columns(kernel, access)) continue;
+    widest = std::max(widest, size_of(access.type));
+  }
+  for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
+    if (work.columns % vector != 0) continue;
+    if (vector * work.registers > 16 && vector * static_cast<int>(widest) > 4) continue;
+    std::size_t total = 0, whole = 0;
+    for (const Access& access : kernel.accesses) {
+      if (access.iota || !is_per_element(kernel, access) || !moves_along_columns(kernel, access)) continue;
+      total += size_of(access.type);
+      if (is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(size_of(access.type)))
+        whole += size_of(access.type);
+    }
+    if (2 * whole > total) return vector;
+  }
+  return 1;
+}
+
+Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents) {
+  Work work;
+  const int kept_axes = kernel.rank - kernel.reduced;
+  for (int axis = 0; axis < kernel.rank; ++axis)
+    (axis < kept_axes ? work.kept : work.rows) *= extents.loop[static_cast<std::size_t>(axis)];
+  work.columns = extents.loop[static_cast<std::size_t>(kept_axes - 1)];
+  work.registers = state_registers(kernel, stages);
+  work.vector = choose_vector(kernel, work);
+  for (const Access& access : kernel.accesses) {
+    if (access.store || !is_per_element(kernel, access)) continue;
+    if (access.iota || !moves_along_columns(kernel, access))
+      ++work.scalars;
+    else
+      work.bytes += static_cast<int>(size_of(access.type));
+  }
+  for (const auto& pass : stages.passes) {
+    for (const NodeId id : pass) work.long_join |= monoid_of(kernel.body, id).combine.size() > 8;
+  }
+  work.bytes = std::max(work.bytes, 1);
+  work.chain = stages.passes.size() > 1 || stages.has_element_outputs;
+  return work;
+}
+
+/// Rows of one batch: enough bytes in flight, not so many elements that the body becomes long.
+int choose_items(const Kernel& kernel, const Work& work, int most_bytes) {
+  int items = std::clamp(power_of_two_down(most_bytes / (work.vector * work.bytes)), 1, 16);
+  while (items > 4 && items * work.registers > 32) items /= 2;  // states of a batch
+  const auto nodes = static_cast<std::int64_t>(kernel.body.size());
+  while (items > 1 && nodes * items * work.vector > 2048) items /= 2;
+  while (items > 1 && items / 2 >= work.rows) items /= 2;
+  return items;
+}
+
+/// Columns that stay in registers between the passes: 64 bytes of each row at least, and as few threads along the rows
+/// as hold them. False where they do not fit.
+bool hold(const Kernel& kernel, const Work& work, Schedule& schedule) {
+  const int most = choose_items(kernel, work, held_bytes), usual = std::max(1, most / 2);
+  const int narrowest = std::max(1, strip_bytes / (work.vector * std::max(1, work.bytes)));  // vectors side by side
+  const std::int64_t vectors = work.kept / work.vector;
+  for (const int items : {usual, most}) {
+    for (const int block : {256, 512}) {
+      const std::int64_t along = power_of_two_up(ceil_divide(work.rows, items));
+      if (along > block) continue;
+      const std::int64_t across = std::min<std::int64_t>(block / along, vectors);
+      if (across < std::min<std::int64_t>(narrowest, vectors)) continue;
+      schedule.items = items;
+      schedule.block = block;
+      schedule.columns = static_cast<int>(across);
+      schedule.resident = true;
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Vectors side by side and blocks per tile: wide tiles while they keep every multiprocessor busy, then more threads
+/// along the rows, then several blocks for one tile.
+void spread(const Work& work, const DeviceTraits& device, Schedule& schedule) {
+  const std::int64_t vectors = work.kept / work.vector;
+  const std::int64_t wanted = std::int64_t{2} * device.multiprocessors;  // blocks
+  const std::int64_t batches = std::max<std::int64_t>(1, ceil_divide(work.rows, schedule.items));
+  // Threads along the rows: eight where the columns are long, more where there are too few columns to fill the card.
+  std::int64_t along = batches >= 16 ? 8 : 1;
+  while (along < 32 && along * 2 <= batches && vectors * along * 10 < wanted * schedule.block * 9) along *= 2;
+  std::int64_t across = std::min<std::int64_t>(vectors, schedule.block / along);
+  schedule.columns = static_cast<int>(across);
+  if (work.chain) return;
+  const std::int64_t tiles = ceil_divide(vectors, across);
+  const std::int64_t steps = ceil_divide(batches, schedule.block / across);  // batches of one thread
+  if (tiles * 10 >= wanted * 7 || steps <= 4) return;
+  const std::int64_t parts = std::min(ceil_divide(wanted - tiles / 2, tiles), steps / 2);
+  schedule.parts = static_cast<int>(std::clamp<std::int64_t>(parts, 1, 1024));
+  schedule.split = schedule.parts > 1;
+}
+
+/// Each block of a chain works on whole columns: there must be many, or so little work that launches cost more.
+bool fills_the_card(const ChainFacts& facts, std::int64_t columns, const DeviceTraits& device) {
+  return facts.rows >= device.multiprocessors * columns || facts.rows * facts.length * facts.bytes <= small_bytes;
+}
+
+std::string reason_of(const Work& work, const Schedule& schedule) {
+  std::string text = fmt::format("operands run along the kept axes: {} columns per thread, {} rows in flight",
+                                 work.vector, schedule.items);
+  if (schedule.resident) text += "; the columns of a block stay in registers between the passes";
+  if (work.chain && !schedule.resident) text += "; every pass reads the columns again, the last one backwards";
+  if (schedule.parts > 1) text += "; few columns: blocks share them and the last one to arrive joins their states";
+  return text;
+}
+
+}  // namespace
+
+bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
+  const int kept = kernel.rank - kernel.reduced;
+  if (kept == 0) return false;
+  std::size_t along_columns = 0, along_rows = 0;
+  for (const Access& access : kernel.accesses) {
+    if (access.iota || !is_per_element(kernel, access)) continue;
+    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += size_of(access.type);
+    if (access.axes.back() == AxisClass::contiguous) along_rows += size_of(access.type);
+  }
+  if (along_columns != along_rows) return along_columns > along_rows;
+  // Nothing is contiguous: a thread per column wants many columns.
+  return extents.loop[static_cast<std::size_t>(kept - 1)] >= 32;
+}
+
+Schedule choose_columns(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  KILN_INTERNAL_CHECK(kernel.rank > kernel.reduced, "no kept axis among {}", kernel.rank);
+  const Stages stages = stages_of(kernel);
+  const Work work = work_of(kernel, stages, extents);
+  Schedule schedule;
+  schedule.form = Template::column_reduction;
+  schedule.block = 256;
+  schedule.vector = work.vector;
+  schedule.whole_vectors = true;
+  if (!work.chain || !hold(kernel, work, schedule)) {
+    schedule.items = choose_items(kernel, work, bytes_in_flight);
+    spread(work, device, schedule);
+  }
+  // Registers: the batch, the states of the columns (twice while they are joined), addresses.
+  const int loads = schedule.items * (std::max(1, work.vector * std::max(work.bytes, 2) / 4) + work.scalars);
+  const int states = work.vector * work.registers * (work.long_join ? 2 : 1);
+  const int registers = loads + states + (kernel.reduced > 1 ? 8 : 0);
+  schedule.min_blocks = std::max(1, (registers > 44 ? 512 : 1024) / schedule.block);
+  if (registers > 96 || kernel.body.size() > 400) schedule.min_blocks = 0;
+  schedule.reason = reason_of(work, schedule);
+  return schedule;
+}
+
+LaunchShape columns_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
+  const Stages stages = stages_of(kernel);
+  std::int64_t kept = 1;
+  for (int axis = 0; axis < kernel.rank - kernel.reduced; ++axis) kept *= extents.loop[static_cast<std::size_t>(axis)];
+  const std::int64_t vectors = ceil_divide(kept, schedule.vector);
+  const std::int64_t tiles = ceil_divide(vectors, schedule.columns);
+  KILN_INTERNAL_CHECK(tiles <= 0x7fffffff, "{} tiles of columns exceed the grid", tiles);
+  LaunchShape shape;
+  shape.block = {static_cast<std::uint32_t>(schedule.columns),
+                 static_cast<std::uint32_t>(std::max(1, schedule.block / schedule.columns)), 1};
+  shape.grid = {static_cast<std::uint32_t>(tiles), static_cast<std::uint32_t>(schedule.parts), 1};
+  if (schedule.parts > 1) {
+    shape.counters = static_cast<std::uint32_t>(tiles);
+    shape.workspace_bytes =
+        static_cast<std::uint64_t>(kept) * static_cast<std::uint64_t>(schedule.parts) * state_bytes(kernel, stages);
+  }
+  return shape;
+}
+
+bool holds_columns(const ChainFacts& facts, const DeviceTraits& device) {
+  const std::int64_t strip = std::max<std::int64_t>(16, strip_bytes / std::max<std::int64_t>(facts.bytes, 1));
+  return facts.length * strip * facts.bytes <= std::int64_t{512} * held_bytes && fills_the_card(facts, strip, device);
+}
+
+bool columns_chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
+  return holds_columns(facts, device) || fills_the_card(facts, 32, device);
+}
+
+}  // namespace kiln::codegen

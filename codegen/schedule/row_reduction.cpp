@@ -1,0 +1,291 @@
+// codegen/schedule/row_reduction.cpp -- how many lanes a row gets, whether they hold it, and when blocks share it.
+//
+// What counts is bytes in flight: each thread issues four to eight 16-byte loads before it needs one. Short rows get a
+// few lanes of a warp each and meet at no barrier, longer ones a block; a row that registers cannot hold is read in
+// steps, once per pass. Where rows are too few for the card, blocks share them.
+#include "codegen/schedule/row_reduction.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "codegen/ir/reduction.h"
+#include "codegen/ir/stages.h"
+#include "support/check.h"
+
+namespace kiln::codegen {
+namespace {
+
+constexpr int access_bytes = 16;
+constexpr int held_registers = 32;             ///< of a thread, for the loads of the rows that it holds
+constexpr std::int64_t split_bytes = 1 << 17;  ///< from here on a row is worth several blocks
+constexpr int split_block = 512;
+constexpr int largest_cluster = 16;
+constexpr int cluster_vectors = 16;  ///< of 16 bytes per thread of a cluster: 12 in shared memory, 4 in registers
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+int power_of_two_up(std::int64_t n) {
+  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+}
+
+std::int64_t product(const Extents& extents, std::size_t first, std::size_t end) {
+  std::int64_t result = 1;
+  for (std::size_t axis = first; axis < end; ++axis) result *= extents.loop[axis];
+  return result;
+}
+
+/// What one call asks of the schedule.
+struct RowWork {
+  std::int64_t rows = 1, length = 0;
+  bool chain = false;  ///< several passes over a row, or values per element that need its results
+  int vector = 1;
+  int registers = 1;       ///< of one thread, for the loads of one vector
+  std::int64_t bytes = 0;  ///< loaded per element
+  std::int64_t vectors() const { return ceil_divide(length, vector); }
+};
+
+bool is_contiguous(const Kernel& kernel, const Access& access) {
+  for (std::size_t axis = 0; axis < access.axes.size(); ++axis) {
+    const bool is_last = axis + 1 == access.axes.size();
+    if ((access.axes[axis] == AxisClass::contiguous) != is_last) return false;
+  }
+  return kernel.rank > 0;
+}
+
+bool moves_along_rows(const Kernel& kernel, const Access& access) {
+  return !access.iota && is_per_element(kernel, access);
+}
+
+/// Read from the caches by every row.
+bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
+  return kernel.rank > kernel.reduced && std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
+                                                     [](AxisClass axis) { return axis == AxisClass::broadcast; });
+}
+
+/// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand.
+int choose_vector(const Kernel& kernel, const Extents& extents) {
+  std::size_t widest = 1;
+  for (const Access& access : kernel.accesses) {
+    if (moves_along_rows(kernel, access)) widest = std::max(widest, size_of(access.type));
+  }
+  const std::int64_t inner = extents.loop.back();
+  for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
+    if (inner % vector != 0 && (kernel.reduced > 1 || inner < 8 * vector)) continue;
+    std::size_t total = 0, whole = 0;
+    for (const Access& access : kernel.accesses) {
+      if (!moves_along_rows(kernel, access) || is_shared_by_rows(kernel, access)) continue;
+      total += size_of(access.type);
+      const auto width = static_cast<int>(std::min<std::size_t>(access.alignment, access_bytes) / size_of(access.type));
+      if (is_contiguous(kernel, access) && width >= vector) whole += size_of(access.type);
+    }
+    if (2 * whole > total) return vector;
+  }
+  return 1;
+}
+
+RowWork work_of(const Kernel& kernel, const Extents& extents) {
+  const Stages stages = stages_of(kernel);
+  const auto kept = static_cast<std::size_t>(kernel.rank - kernel.reduced);
+  RowWork work;
+  work.rows = product(extents, 0, kept);
+  work.length = product(extents, kept, extents.loop.size());
+  work.chain = stages.passes.size() > 1 || stages.has_element_outputs;
+  work.vector = choose_vector(kernel, extents);
+  const std::vector<char> held = held_accesses(kernel);
+  std::size_t bytes = 0;
+  for (std::size_t a = 0; a < held.size(); ++a) bytes += held[a] ? size_of(kernel.accesses[a].type) : 0;
+  work.bytes = static_cast<std::int64_t>(bytes);
+  work.registers = std::max(1, static_cast<int>(bytes) * work.vector / 4);
+  return work;
+}
+
+/// Bytes of the state of a pass, as the device lays the struct out.
+std::uint64_t state_bytes(const Kernel& kernel, const std::vector<NodeId>& pass) {
+  std::uint64_t bytes = 0;
+  for (const NodeId node : pass) {
+    for (const StateComponent& component : monoid_of(kernel.body, node).components) {
+      const std::uint64_t size = size_of(component.type);
+      bytes = (bytes + size - 1) / size * size + size;
+    }
+  }
+  return (bytes + 7) / 8 * 8;
+}
+
+struct Lanes {
+  int lanes = 0, items = 1;
+};
+
+/// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, `wanted` vectors each.
+Lanes block_lanes(std::int64_t vectors, int most_items, double wanted) {
+  Lanes best;
+  double best_score = -1e9;
+  for (int lanes = 64; lanes <= 1024; lanes *= 2) {
+    const std::int64_t items = std::max<std::int64_t>(1, ceil_divide(vectors, lanes));
+    if (items > most_items) continue;
+    const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
+    const double distance = std::fabs(std::log2(static_cast<double>(items) / wanted));
+    const double score = filled - 0.1 * distance - (lanes == 1024 ? 0.1 : 0);
+    if (score > best_score) best_score = score, best = {lanes, static_cast<int>(items)};
+  }
+  return best;
+}
+
+/// Lanes of a warp for a short row; several rows at a time where each thread would have little in flight.
+void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
+  schedule.lanes = std::min(32, power_of_two_up(work.vectors()));
+  schedule.items = static_cast<int>(std::max<std::int64_t>(1, ceil_divide(work.vectors(), schedule.lanes)));
+  if (schedule.lanes * schedule.items * schedule.vector == 1) schedule.lanes = 2;  // there is always something to join
+  schedule.block = 256;
+  schedule.resident = true;
+  const int registers = schedule.items * work.registers;
+  const std::int64_t groups = schedule.block / schedule.lanes;
+  while (schedule.rows < 4 && schedule.rows * 2 * registers <= held_registers / 2 &&
+         work.rows >= groups * schedule.rows * 2 * device.multiprocessors * 4)
+    schedule.rows *= 2;
+}
+
+/// Steps of a block, or of all blocks, over a row that is not held.
+void step_over_row(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
+  const std::int64_t vectors = work.vectors();
+  const bool few_rows = work.rows * 2 <= device.multiprocessors;
+  schedule.split = !work.chain && few_rows && work.length * work.bytes >= split_bytes;
+  schedule.block = schedule.split ? split_block : vectors >= 4096 ? 1024 : vectors >= 1024 ? 512 : 256;
+  if (work.chain && few_rows) schedule.block = 1024;
+  const int most = schedule.block == 1024 ? 4 : 8;
+  schedule.items = std::clamp(held_registers / work.registers, 1, most);
+  while (schedule.items > 1 && vectors < std::int64_t{schedule.block} * schedule.items) schedule.items /= 2;
+  schedule.lanes = schedule.block;
+}
+
+/// Bytes of the states of all passes in the shared memory of a block.
+std::int64_t shared_states(const Kernel& kernel, int warps, int cluster) {
+  std::int64_t bytes = 0;
+  for (const auto& pass : stages_of(kernel).passes)
+    bytes += static_cast<std::int64_t>(state_bytes(kernel, pass)) * (warps + cluster);
+  return (bytes + 15) / 16 * 16;
+}
+
+/// Copies to shared memory move whole vectors.
+bool copies_whole_vectors(const Kernel& kernel, int vector) {
+  const std::vector<char> held = held_accesses(kernel);
+  for (std::size_t a = 0; a < held.size(); ++a) {
+    const Access& access = kernel.accesses[a];
+    const std::size_t bytes = size_of(access.type) * static_cast<std::size_t>(vector);
+    if (held[a] && (!is_contiguous(kernel, access) || bytes < 4 || bytes > 16 || access.alignment < bytes))
+      return false;
+  }
+  return true;
+}
+
+/// Long rows: up to sixteen blocks hold one together. Two blocks on a multiprocessor where that is enough.
+bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work, const DeviceTraits& device) {
+  if (device.compute_capability < 90 || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
+    return false;
+  const std::int64_t most = cluster_vectors * 4 / work.registers;
+  for (const int block : {512, 1024}) {
+    if (work.vectors() > most * block * largest_cluster) continue;
+    int cluster = std::max(2, power_of_two_up(ceil_divide(work.vectors(), most * block)));
+    while (cluster < largest_cluster && work.rows * cluster <= device.multiprocessors &&
+           work.vectors() >= std::int64_t{cluster} * 2 * block)
+      cluster *= 2;
+    schedule.block = block;
+    schedule.cluster = cluster;
+    schedule.lanes = block * cluster;
+    schedule.items = static_cast<int>(ceil_divide(work.vectors(), schedule.lanes));
+    schedule.tile = std::max(0, schedule.items - std::max(1, 16 / work.registers));
+    schedule.resident = true;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<char> held_accesses(const Kernel& kernel) {
+  const Stages stages = stages_of(kernel);
+  std::vector<char> needed(kernel.body.size(), 0), held(kernel.accesses.size(), 0);
+  for (const auto& pass : stages.passes) {
+    for (const NodeId reduction : pass) needed[reduction] = 1;
+  }
+  for (NodeId id = kernel.body.size(); id-- > 0;) {
+    const Node& node = kernel.body[id];
+    if (needed[id]) {
+      for (const NodeId operand : node.inputs()) needed[operand] = 1;
+    }
+    if (node.kind != NodeKind::load) continue;
+    const Access& access = kernel.accesses[node.payload];
+    held[node.payload] = moves_along_rows(kernel, access) && (needed[id] || !is_shared_by_rows(kernel, access));
+  }
+  return held;
+}
+
+Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  const RowWork work = work_of(kernel, extents);
+  Schedule schedule;
+  schedule.form = Template::row_reduction;
+  schedule.vector = work.vector;
+  schedule.whole_vectors = extents.loop.back() % work.vector == 0;
+  const std::int64_t vectors = work.vectors();
+  const int most_items = std::clamp(held_registers / work.registers, 1, work.vector > 1 ? 8 : 16);
+  const bool few_long = work.rows * 2 <= device.multiprocessors && work.length * work.bytes >= split_bytes;
+  const Lanes block = block_lanes(vectors, most_items, work.chain ? 2 : 4);
+  if (vectors <= 32 * std::min(most_items, work.chain ? 2 : 8)) {
+    share_warp(schedule, work, device);
+  } else if (block.lanes > 0 && (work.chain || !few_long)) {
+    schedule.lanes = schedule.block = block.lanes;
+    schedule.items = block.items;
+    schedule.resident = true;
+  } else if (!work.chain || !share_cluster(schedule, kernel, work, device)) {
+    step_over_row(schedule, work, device);
+  }
+  const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
+  schedule.whole_rows = schedule.resident ? work.length == tile : work.length % tile == 0;
+  const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
+  const bool many = held > held_registers || kernel.body.size() > 400;
+  schedule.min_blocks = (many ? 512 : 1024) / schedule.block;
+  schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
+                                schedule.lanes, schedule.items, schedule.vector,
+                                schedule.cluster > 1 ? fmt::format("held by {} blocks together", schedule.cluster)
+                                : schedule.resident  ? "held in registers"
+                                                     : "per step",
+                                schedule.split ? "; too few rows for the card, so blocks share them" : "");
+  return schedule;
+}
+
+LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
+  const auto kept = static_cast<std::size_t>(kernel.rank - kernel.reduced);
+  const std::int64_t rows = product(extents, 0, kept), length = product(extents, kept, extents.loop.size());
+  LaunchShape shape;
+  shape.block[0] = static_cast<std::uint32_t>(schedule.block);
+  if (schedule.split) {
+    const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
+    const std::int64_t wanted = std::max<std::int64_t>(1, 528 / rows);
+    const std::int64_t parts = std::clamp<std::int64_t>(ceil_divide(length, tile), 1, wanted);
+    shape.grid = {static_cast<std::uint32_t>(parts), static_cast<std::uint32_t>(rows), 1};
+    shape.workspace_bytes =
+        static_cast<std::uint64_t>(parts * rows) * state_bytes(kernel, stages_of(kernel).passes.front());
+    shape.counters = static_cast<std::uint32_t>(rows);
+    return shape;
+  }
+  if (schedule.cluster > 1) {
+    shape.grid[0] = static_cast<std::uint32_t>(rows * schedule.cluster);
+    shape.cluster = static_cast<std::uint32_t>(schedule.cluster);
+    std::int64_t bytes = shared_states(kernel, schedule.block / 32, schedule.cluster);
+    const std::vector<char> held = held_accesses(kernel);
+    for (std::size_t a = 0; a < held.size(); ++a)
+      bytes += held[a] * std::int64_t{schedule.tile} * schedule.block * schedule.vector *
+               static_cast<std::int64_t>(size_of(kernel.accesses[a].type));
+    shape.shared_bytes = static_cast<std::uint32_t>(bytes);
+    return shape;
+  }
+  const std::int64_t per_block = std::int64_t{schedule.block / schedule.lanes} * schedule.rows;
+  const std::int64_t blocks = ceil_divide(rows, per_block);
+  KILN_INTERNAL_CHECK(blocks <= 0x7fffffff, "{} blocks exceed the grid", blocks);
+  shape.grid[0] = static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 1));
+  return shape;
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,9 @@
+// tests/fail/max_of_two.cpp -- must not compile.
+// expect: kl::maximum and kl::minimum take two arrays
+#include <kiln/kiln.h>
+
+namespace kl = kiln;
+
+void f(kl::Array<float>& x, kl::Array<float>& y) {
+  kl::max(x, y);  // error
+}

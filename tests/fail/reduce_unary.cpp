@@ -1,0 +1,9 @@
+// tests/fail/reduce_unary.cpp -- must not compile.
+// expect: the function of kl::reduce must take two values
+#include <kiln/kiln.h>
+
+namespace kl = kiln;
+
+void f(kl::Array<float>& x) {
+  kl::reduce(x, 0, 0, [](auto a) { return a; });  // error
+}

@@ -1,0 +1,385 @@
+// tests/fuzz/generate.cpp -- random programs: shapes that mostly broadcast, every layout, chained reductions, aliasing.
+#include <algorithm>
+#include <numeric>
+
+#include "tests/fuzz/program.h"
+#include "tests/fuzz/random.h"
+
+namespace fuzz {
+namespace {
+
+constexpr std::int64_t max_elements = 20000;
+
+const std::vector<DType> operand_types = {DType::f32, DType::f32,  DType::f32,  DType::f32, DType::f64, DType::f16,
+                                          DType::f16, DType::bf16, DType::bf16, DType::i32, DType::i64, DType::u8,
+                                          DType::i8,  DType::i16,  DType::u32,  DType::u64, DType::u16, DType::b1};
+const std::vector<Op> float_unary = {Op::neg,     Op::abs,      Op::sqrt,  Op::exp,     Op::log1p, Op::tanh,
+                                     Op::sigmoid, Op::sin,      Op::cos,   Op::floor,   Op::relu,  Op::silu,
+                                     Op::isnan,   Op::isfinite, Op::trunc, Op::softplus};
+const std::vector<Op> float_binary = {Op::add,     Op::sub,  Op::mul,  Op::add, Op::sub, Op::mul, Op::div, Op::minimum,
+                                      Op::maximum, Op::fmin, Op::fmax, Op::lt,  Op::ge,  Op::eq,  Op::ne};
+const std::vector<Op> integer_unary = {Op::neg, Op::abs, Op::bit_not, Op::sign};
+const std::vector<Op> integer_binary = {Op::add,     Op::sub,    Op::mul,     Op::div,     Op::mod,
+                                        Op::bit_and, Op::bit_or, Op::bit_xor, Op::minimum, Op::maximum,
+                                        Op::shl,     Op::shr,    Op::lt,      Op::eq};
+const std::vector<Op> boolean_binary = {Op::logical_and, Op::logical_or, Op::bit_xor, Op::eq};
+
+bool is_comparison(Op op) {
+  return op == Op::lt || op == Op::ge || op == Op::eq || op == Op::ne || op == Op::isnan || op == Op::isfinite ||
+         op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
+}
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) { program_.seed = seed; }
+  Program run();
+
+ private:
+  Shape universe();
+  void add_operand();
+  void lay_out(Operand& operand);
+  void add_view_of_memory(Operand& operand, int of);
+  int add(Node node);
+  int pick_node();
+  int as_type(int node, DType type);
+  void elementwise();
+  void binary(int a, Op op);
+  void choose();
+  void reduce();
+  void scan();
+  void view();
+  void outputs();
+  int number(DType type);
+  Node& node(int n) { return program_.nodes[static_cast<std::size_t>(n)]; }
+
+  Random random_;
+  Program program_;
+  Shape universe_;
+};
+
+Shape Generator::universe() {
+  static const std::vector<std::int64_t> extents = {1,  2,  3,  4,  5,   7,   8,   16,   17,
+                                                    31, 32, 33, 64, 100, 128, 257, 1000, 3000};
+  Shape shape;
+  const int rank = random_.pick(std::vector<int>{0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4});
+  for (int axis = 0; axis < rank; ++axis) shape.push_back(random_.chance(2) ? 0 : random_.pick(extents));
+  while (count(shape) > max_elements) {
+    std::int64_t& extent = *std::max_element(shape.begin(), shape.end());
+    extent = (extent + 1) / 2;
+  }
+  if (rank >= 2 && random_.chance(15)) shape[1] = shape[0];
+  while (count(shape) > max_elements) shape[0] = shape[1] = shape[0] / 2;
+  return shape;
+}
+
+/// Chooses a base array and views of it that give operand.shape.
+void Generator::lay_out(Operand& operand) {
+  Shape shape = operand.shape;
+  std::vector<View> views;                     // last first
+  if (!shape.empty() && random_.chance(15)) {  // a broadcast view
+    Shape narrow = shape;
+    narrow[static_cast<std::size_t>(random_.below(static_cast<int>(shape.size())))] = 1;
+    views.push_back({ViewKind::broadcast_to, shape});
+    shape = narrow;
+  }
+  if (!shape.empty() && random_.chance(35)) {
+    View slice{ViewKind::slice, {}};
+    for (std::int64_t& extent : shape) {
+      const std::int64_t step = random_.chance(60) ? 1 : random_.below(3) + 2, offset = random_.below(3);
+      const std::int64_t base = offset + (extent == 0 ? 0 : (extent - 1) * step + 1) + random_.below(3);
+      std::int64_t first = offset, stop = offset + extent * step, signed_step = step;
+      std::int64_t flags = kiln::detail::slice_has_start | kiln::detail::slice_has_stop;
+      if (random_.chance(25) && extent > 0) {
+        first = offset + (extent - 1) * step;
+        stop = offset - 1;
+        signed_step = -step;
+        if (stop < 0) flags = kiln::detail::slice_has_start;
+      }
+      slice.numbers.insert(slice.numbers.end(), {flags, first, std::min(stop, base), signed_step});
+      extent = base;
+    }
+    views.push_back(slice);
+  }
+  if (shape.size() >= 2 && random_.chance(35)) {
+    std::vector<std::int64_t> order(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = order.size(); i-- > 1;)
+      std::swap(order[i], order[static_cast<std::size_t>(random_.below(static_cast<int>(i) + 1))]);
+    Shape base(shape.size());
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) base[static_cast<std::size_t>(order[axis])] = shape[axis];
+    views.push_back({ViewKind::transpose, order});
+    shape = base;
+  }
+  std::reverse(views.begin(), views.end());
+  operand.base = shape;
+  operand.views = std::move(views);
+}
+
+/// Another view of the same memory: flipped, or with equal axes exchanged.
+void Generator::add_view_of_memory(Operand& operand, int of) {
+  const Operand& other = program_.operands[static_cast<std::size_t>(of)];
+  operand = other;
+  operand.memory = other.memory >= 0 ? other.memory : of;
+  if (operand.shape.empty() || random_.chance(30)) return;
+  if (operand.shape.size() >= 2 && operand.shape[0] == operand.shape[1] && random_.chance(60)) {
+    std::vector<std::int64_t> order(operand.shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[0], order[1]);
+    operand.views.push_back({ViewKind::transpose, order});
+    return;
+  }
+  operand.views.push_back({ViewKind::flip, {random_.below(static_cast<int>(operand.shape.size()))}});
+}
+
+void Generator::add_operand() {
+  Operand operand;
+  const int earlier = static_cast<int>(program_.operands.size());
+  if (earlier > 0 && random_.chance(20)) {
+    add_view_of_memory(operand, random_.below(earlier));
+  } else {
+    operand.type = random_.pick(operand_types);
+    const std::size_t dropped = !universe_.empty() && random_.chance(20) ? 1 : 0;
+    operand.shape.assign(universe_.begin() + static_cast<std::ptrdiff_t>(dropped), universe_.end());
+    for (std::int64_t& extent : operand.shape)
+      if (random_.chance(15)) extent = 1;
+    operand.seed = random_.next();
+    operand.special = random_.chance(10);
+    lay_out(operand);
+  }
+  program_.operands.push_back(operand);
+  Node leaf{.kind = NodeKind::operand, .type = operand.type, .shape = operand.shape, .slot = earlier};
+  add(leaf);
+}
+
+int Generator::add(Node node) {
+  program_.nodes.push_back(std::move(node));
+  return static_cast<int>(program_.nodes.size()) - 1;
+}
+
+/// Mostly a recent node, so that programs are deep, and seldom a truth value, which says little.
+int Generator::pick_node() {
+  const int n = static_cast<int>(program_.nodes.size());
+  int picked = 0;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    picked = random_.chance(65) ? n - 1 - random_.below(std::min(n, 4)) : random_.below(n);
+    if (node(picked).type != DType::b1 || random_.chance(15)) break;
+  }
+  return picked;
+}
+
+int Generator::as_type(int from, DType type) {
+  if (node(from).type == type) return from;
+  return add({.kind = NodeKind::cast, .type = type, .shape = node(from).shape, .inputs = {from}});
+}
+
+int Generator::number(DType type) {
+  Node scalar{.kind = random_.chance(50) ? NodeKind::scalar : NodeKind::literal, .type = type};
+  const bool whole = !kiln::is_floating(type);
+  scalar.value = whole ? random_.below(7) : static_cast<double>(random_.below(33) - 16) / 8;
+  return add(scalar);
+}
+
+void Generator::binary(int a, Op op) {
+  const DType type = node(a).type;
+  int b = pick_node();
+  Shape shape = node(a).shape;
+  if (random_.chance(12) || !broadcast(shape, node(b).shape) || count(shape) > max_elements) {
+    b = number(type == DType::b1 ? DType::i32 : type);
+    shape = node(a).shape;
+  }
+  b = as_type(b, type);
+  const bool swapped = random_.chance(30);
+  add({.kind = NodeKind::operation,
+       .type = is_comparison(op) ? DType::b1 : type,
+       .shape = shape,
+       .inputs = swapped ? std::vector<int>{b, a} : std::vector<int>{a, b},
+       .op = op});
+}
+
+/// where(condition, a, b).
+void Generator::choose() {
+  const int a = pick_node(), c = pick_node(), b = pick_node();
+  Shape shape = node(a).shape;
+  if (!broadcast(shape, node(b).shape) || !broadcast(shape, node(c).shape) || count(shape) > max_elements) return;
+  const int condition = as_type(c, DType::b1);
+  const int other = as_type(b, node(a).type);
+  add({.kind = NodeKind::operation,
+       .type = node(a).type,
+       .shape = shape,
+       .inputs = {condition, a, other},
+       .op = Op::where});
+}
+
+void Generator::elementwise() {
+  const int a = pick_node();
+  const DType type = node(a).type;
+  if (random_.chance(10)) return choose();
+  const bool unary = random_.chance(40);
+  if (type == DType::b1) {
+    if (unary)
+      add({.kind = NodeKind::operation, .type = type, .shape = node(a).shape, .inputs = {a}, .op = Op::logical_not});
+    else
+      binary(a, random_.pick(boolean_binary));
+    return;
+  }
+  if (!unary) return binary(a, random_.pick(kiln::is_floating(type) ? float_binary : integer_binary));
+  const Op op = random_.pick(kiln::is_floating(type) ? float_unary : integer_unary);
+  add({.kind = NodeKind::operation,
+       .type = is_comparison(op) ? DType::b1 : type,
+       .shape = node(a).shape,
+       .inputs = {a},
+       .op = op});
+}
+
+void Generator::reduce() {
+  const int a = pick_node();
+  const int rank = static_cast<int>(node(a).shape.size());
+  Node reduced{.kind = NodeKind::reduce};
+  const bool several = random_.chance(25);
+  for (int axis = 0; axis < rank; ++axis)
+    if (several && random_.chance(60)) reduced.axes.push_back(axis);
+  if (reduced.axes.empty() && rank > 0) reduced.axes = {random_.chance(50) ? rank - 1 : random_.below(rank)};
+  if (random_.chance(10)) {
+    reduced.axes.resize(static_cast<std::size_t>(rank));
+    std::iota(reduced.axes.begin(), reduced.axes.end(), 0);
+  }
+  reduced.function = static_cast<Function>(random_.below(function_count));
+  reduced.keepdims = random_.chance(65);
+  reduced.ddof =
+      (reduced.function == Function::var || reduced.function == Function::std_) && random_.chance(30) ? 1 : 0;
+  std::int64_t joined = 1;
+  for (int axis = 0; axis < rank; ++axis) {
+    const bool is_reduced = std::find(reduced.axes.begin(), reduced.axes.end(), axis) != reduced.axes.end();
+    const std::int64_t extent = node(a).shape[static_cast<std::size_t>(axis)];
+    if (is_reduced) joined *= extent;
+    if (!is_reduced || reduced.keepdims) reduced.shape.push_back(is_reduced ? 1 : extent);
+  }
+  const Function f = reduced.function;
+  const bool needs_one = f == Function::max || f == Function::min || f == Function::argmax || f == Function::argmin;
+  if (needs_one && joined == 0) return;
+  int operand = a;
+  if (f == Function::logsumexp && !kiln::is_floating(node(a).type)) operand = as_type(a, DType::f32);
+  reduced.type = result_of(f, node(operand).type);
+  reduced.inputs = {operand};
+  const int r = add(reduced);
+  if (reduced.keepdims && random_.chance(60)) {  // broadcast back, as normalisations do
+    Shape shape = node(operand).shape;
+    const DType type = node(r).type == DType::b1 || !kiln::is_floating(node(r).type) ? DType::f32 : node(r).type;
+    const int left = as_type(operand, type), right = as_type(r, type);
+    const Op op = random_.pick(std::vector<Op>{Op::sub, Op::div, Op::mul, Op::sub});
+    add({.kind = NodeKind::operation, .type = type, .shape = shape, .inputs = {left, right}, .op = op});
+  }
+}
+
+void Generator::scan() {
+  const int a = pick_node();
+  const int rank = static_cast<int>(node(a).shape.size());
+  if (rank == 0) return;
+  Node scanned{.kind = NodeKind::scan, .shape = node(a).shape, .inputs = {a}};
+  scanned.function = static_cast<Function>(random_.below(4));
+  scanned.axes = {random_.below(rank)};
+  scanned.type = scanned.function <= Function::prod ? sum_type(node(a).type) : node(a).type;
+  add(scanned);
+}
+
+void Generator::view() {
+  const int a = pick_node();
+  const Shape& shape = node(a).shape;
+  const int rank = static_cast<int>(shape.size());
+  View chosen;
+  switch (random_.below(6)) {
+    case 0: {
+      if (rank < 2) return;
+      chosen = {ViewKind::transpose, std::vector<std::int64_t>(static_cast<std::size_t>(rank))};
+      std::iota(chosen.numbers.begin(), chosen.numbers.end(), 0);
+      std::swap(chosen.numbers[static_cast<std::size_t>(random_.below(rank))], chosen.numbers.back());
+      break;
+    }
+    case 1:
+      if (rank == 0) return;
+      chosen = {ViewKind::flip, {random_.below(rank)}};
+      break;
+    case 2:
+      if (rank >= 5) return;
+      chosen = {ViewKind::unsqueeze, {random_.below(rank + 1)}};
+      break;
+    case 3: {
+      const auto unit = std::find(shape.begin(), shape.end(), 1);
+      if (unit == shape.end()) return;
+      chosen = {ViewKind::squeeze, {unit - shape.begin()}};
+      break;
+    }
+    case 4: {
+      if (rank == 0) return;
+      chosen.kind = ViewKind::slice;
+      for (const std::int64_t extent : shape) {
+        const std::int64_t start = extent > 1 && random_.chance(30) ? 1 : 0;
+        const std::int64_t step = random_.chance(20) ? 2 : 1;
+        chosen.numbers.insert(chosen.numbers.end(), {kiln::detail::slice_has_start, start, 0, step});
+      }
+      break;
+    }
+    default: {
+      Shape wide = shape;
+      if (!broadcast(wide, universe_) || count(wide) > max_elements || wide.size() > 5) return;
+      chosen = {ViewKind::broadcast_to, wide};
+    }
+  }
+  add({.kind = NodeKind::view,
+       .type = node(a).type,
+       .shape = apply_view(chosen, shape).shape,
+       .inputs = {a},
+       .view = chosen});
+}
+
+void Generator::outputs() {
+  const int n = static_cast<int>(program_.nodes.size());
+  const int wanted = random_.pick(std::vector<int>{1, 1, 1, 2, 2, 3});
+  for (int i = 0; i < wanted; ++i) {
+    Output output{i == 0 ? n - 1 : pick_node(), -1};
+    const Node& value = node(output.node);
+    for (int o = 0; o < static_cast<int>(program_.operands.size()) && random_.chance(25); ++o) {
+      const Operand& operand = program_.operands[static_cast<std::size_t>(o)];
+      const bool broadcasts = std::any_of(operand.views.begin(), operand.views.end(),
+                                          [](const View& v) { return v.kind == ViewKind::broadcast_to; });
+      Shape shape = operand.shape;
+      const bool fits = broadcast(shape, value.shape) && shape == operand.shape && operand.type == value.type;
+      const bool taken = std::any_of(program_.outputs.begin(), program_.outputs.end(),
+                                     [](const Output& other) { return other.destination >= 0; });
+      if (!broadcasts && fits && !taken) output.destination = o;
+    }
+    program_.outputs.push_back(output);
+  }
+}
+
+Program Generator::run() {
+  universe_ = universe();
+  const int operands = 1 + random_.below(3);
+  for (int i = 0; i < operands; ++i) add_operand();
+  const int steps = 1 + random_.below(random_.chance(20) ? 30 : 12);
+  for (int i = 0; i < steps; ++i) {
+    const int kind = random_.below(100);
+    if (kind < 55)
+      elementwise();
+    else if (kind < 62)
+      as_type(pick_node(), random_.pick(operand_types));
+    else if (kind < 80)
+      reduce();
+    else if (kind < 84)
+      scan();
+    else if (kind < 96)
+      view();
+    else if (const int a = pick_node(); !node(a).shape.empty()) {
+      const int axis = random_.below(static_cast<int>(node(a).shape.size()));
+      add({.kind = NodeKind::index, .type = DType::i64, .shape = node(a).shape, .inputs = {a}, .axes = {axis}});
+    }
+  }
+  outputs();
+  return std::move(program_);
+}
+
+}  // namespace
+
+Program generate(std::uint64_t seed) { return Generator(seed).run(); }
+
+}  // namespace fuzz

@@ -1,0 +1,121 @@
+// tests/fuzz/main.cpp -- kiln_fuzz: random programs against the reference, on one device, by many threads.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <kiln/kiln.h>
+
+#include "tests/fuzz/program.h"
+
+namespace {
+
+struct Settings {
+  std::uint64_t first = 1, count = 2000;
+  int threads = 2, most_failures = 5;
+  std::string device = "cpu", arch;
+  bool print = false;
+};
+
+const char* usage =
+    "kiln_fuzz [--seed N] [--count N] [--threads N] [--device cpu|cuda] [--compile ARCH] [--failures N] [--print]\n"
+    "Programs of seeds N, N+1, ...; --compile sm_90 compiles them for an architecture that need not be present, and\n"
+    "--print shows them, instead of running them.\n";
+
+bool parse(int argc, char** argv, Settings& settings) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--print") {
+      settings.print = true;
+      continue;
+    }
+    if (i + 1 >= argc) return false;
+    const char* value = argv[++i];
+    if (name == "--seed")
+      settings.first = std::strtoull(value, nullptr, 10);
+    else if (name == "--count")
+      settings.count = std::strtoull(value, nullptr, 10);
+    else if (name == "--threads")
+      settings.threads = std::atoi(value);
+    else if (name == "--failures")
+      settings.most_failures = std::atoi(value);
+    else if (name == "--compile")
+      settings.arch = value;
+    else if (name == "--device")
+      settings.device = value;
+    else
+      return false;
+  }
+  return settings.threads > 0 && (settings.device == "cpu" || settings.device == "cuda");
+}
+
+class Fuzzer {
+ public:
+  Fuzzer(const Settings& settings, kiln::Device device) : settings_(settings), device_(device) {}
+  int run() {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < settings_.threads; ++t) threads.emplace_back([this] { work(); });
+    for (std::thread& thread : threads) thread.join();
+    std::printf("%llu programs on %s: %d failures\n", static_cast<unsigned long long>(done_.load()),
+                settings_.device.c_str(), failures_.load());
+    return failures_ == 0 && done_ == settings_.count ? 0 : 1;
+  }
+
+ private:
+  void work() {
+    const kiln::DeviceGuard guard(device_);
+    for (;;) {
+      const std::uint64_t i = next_++;
+      if (i >= settings_.count || failures_ >= settings_.most_failures) return;
+      const fuzz::Program program = fuzz::generate(settings_.first + i);
+      const std::string problem = check(program);
+      ++done_;
+      if (!problem.empty()) report(program, problem);
+    }
+  }
+
+  std::string check(const fuzz::Program& program) const {
+    return settings_.arch.empty() ? fuzz::check(program) : fuzz::compile(program, settings_.arch);
+  }
+
+  void report(const fuzz::Program& program, const std::string& problem) {
+    ++failures_;
+    const fuzz::Program small = fuzz::shrink(program, [this](const fuzz::Program& p) { return check(p); });
+    const std::lock_guard lock(output_);
+    std::printf("seed %llu: %s\nas found, reduced to %zu nodes: %s\n%s\n",
+                static_cast<unsigned long long>(program.seed), problem.c_str(), small.nodes.size(),
+                check(small).c_str(), fuzz::to_text(small).c_str());
+    std::fflush(stdout);
+  }
+
+  const Settings& settings_;
+  kiln::Device device_;
+  std::atomic<std::uint64_t> next_{0}, done_{0};
+  std::atomic<int> failures_{0};
+  std::mutex output_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  if (!parse(argc, argv, settings)) {
+    std::fputs(usage, stderr);
+    return 2;
+  }
+  if (settings.print) {
+    for (std::uint64_t i = 0; i < settings.count; ++i)
+      std::printf("%s\n", fuzz::to_text(fuzz::generate(settings.first + i)).c_str());
+    return 0;
+  }
+  const kiln::Device device = settings.device == "cpu" ? kiln::Device::cpu() : kiln::Device::cuda(0);
+  if (!device.is_available()) {
+    std::printf("skipped: no usable %s device here\n", settings.device.c_str());
+    return 77;
+  }
+  return Fuzzer(settings, device).run();
+}

@@ -1,0 +1,308 @@
+// tests/fuzz/reference.cpp -- evaluates programs and compares elements.
+#include "tests/fuzz/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "tests/fuzz/random.h"
+
+namespace fuzz {
+namespace {
+
+using Real = long double;
+
+/// A value with few significant bits, so that most operations on it are exact.
+double float_value(Random& random, bool special) {
+  static const std::vector<double> specials = {0.0,
+                                               -0.0,
+                                               std::numeric_limits<double>::infinity(),
+                                               -std::numeric_limits<double>::infinity(),
+                                               std::nan(""),
+                                               1.0,
+                                               60000.0,
+                                               1e-7};
+  if (special && random.chance(3)) return random.pick(specials);
+  if (random.chance(40)) return (random.below(65) - 32) / 8.0;
+  return random.signed_unit() * 3;
+}
+
+std::int64_t integer_value(Random& random, DType type, bool special) {
+  const bool is_signed = kiln::is_signed_integer(type);
+  const int width = static_cast<int>(8 * kiln::size_of(type));
+  if (special && random.chance(5))
+    return static_cast<std::int64_t>(random.next() >> (64 - width + (is_signed ? 1 : 0)));
+  return is_signed ? random.below(21) - 10 : random.below(21);
+}
+
+template <class T>
+void put(std::vector<unsigned char>& bytes, T value) {
+  const auto at = bytes.size();
+  bytes.resize(at + sizeof value);
+  std::memcpy(&bytes[at], &value, sizeof value);
+}
+
+template <class T>
+T get(const unsigned char* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+Number put_element(std::vector<unsigned char>& bytes, DType type, Random& random, bool special) {
+  Number n;
+  if (kiln::is_floating(type)) {
+    const double value = float_value(random, special);
+    if (type == DType::f64) {
+      put(bytes, value);
+      n.x = value;
+    } else if (type == DType::f32) {
+      put(bytes, static_cast<float>(value));
+      n.x = static_cast<float>(value);
+    } else if (type == DType::f16) {
+      const kiln::half h(static_cast<float>(value));
+      put(bytes, h);
+      n.x = static_cast<float>(h);
+    } else {
+      const kiln::bfloat16 b(static_cast<float>(value));
+      put(bytes, b);
+      n.x = static_cast<float>(b);
+    }
+    return n;
+  }
+  n.i = type == DType::b1 ? random.below(2) : integer_value(random, type, special);
+  const auto at = bytes.size();
+  bytes.resize(at + kiln::size_of(type));
+  std::memcpy(&bytes[at], &n.i, kiln::size_of(type));  // little endian
+  return n;
+}
+
+Real element_real(DType type, const unsigned char* bytes) {
+  switch (type) {
+    case DType::f16:
+      return static_cast<float>(get<kiln::half>(bytes));
+    case DType::bf16:
+      return static_cast<float>(get<kiln::bfloat16>(bytes));
+    case DType::f32:
+      return get<float>(bytes);
+    default:
+      return get<double>(bytes);
+  }
+}
+
+std::int64_t element_integer(DType type, const unsigned char* bytes) {
+  switch (type) {
+    case DType::i8:
+      return get<std::int8_t>(bytes);
+    case DType::i16:
+      return get<std::int16_t>(bytes);
+    case DType::i32:
+      return get<std::int32_t>(bytes);
+    case DType::u8:
+    case DType::b1:
+      return get<std::uint8_t>(bytes);
+    case DType::u16:
+      return get<std::uint16_t>(bytes);
+    case DType::u32:
+      return get<std::uint32_t>(bytes);
+    default:
+      return get<std::int64_t>(bytes);
+  }
+}
+
+Real largest(DType type) {
+  switch (type) {
+    case DType::f16:
+      return 65504;
+    case DType::bf16:
+      return 0x1.fep127L;
+    case DType::f32:
+      return std::numeric_limits<float>::max();
+    default:
+      return std::numeric_limits<double>::max();
+  }
+}
+
+Real least(DType type) {
+  return type == DType::f16 ? 0x1p-24L : type == DType::bf16 ? 0x1p-133L : type == DType::f32 ? 0x1p-149L : 0x1p-1074L;
+}
+
+class Evaluator {
+ public:
+  explicit Evaluator(const Program& program) : program_(program) {}
+  std::vector<Values> run() {
+    for (const Operand& operand : program_.operands) {
+      std::vector<unsigned char> bytes;
+      bases_.push_back(operand.memory >= 0 ? bases_[static_cast<std::size_t>(operand.memory)]
+                                           : operand_values(operand, bytes));
+    }
+    for (const Node& node : program_.nodes) values_.push_back(evaluate(node));
+    return std::move(values_);
+  }
+
+ private:
+  const Node& node(int n) const { return program_.nodes[static_cast<std::size_t>(n)]; }
+  const Values& values(int n) const { return values_[static_cast<std::size_t>(n)]; }
+
+  Values evaluate(const Node& n) const {
+    switch (n.kind) {
+      case NodeKind::operand: {
+        Values result;
+        const Values& base = bases_[static_cast<std::size_t>(n.slot)];
+        for (const std::int64_t i : view_of(program_.operands[static_cast<std::size_t>(n.slot)]).source)
+          result.push_back(base[static_cast<std::size_t>(i)]);
+        return result;
+      }
+      case NodeKind::scalar:
+      case NodeKind::literal: {
+        Number number;
+        if (kiln::is_floating(n.type))
+          number.x = n.value;
+        else
+          number.i = static_cast<std::int64_t>(n.value);
+        return {number};
+      }
+      case NodeKind::operation:
+        return operation(n);
+      case NodeKind::cast: {
+        Values result;
+        for (const Number& v : values(n.inputs[0])) result.push_back(convert(v, node(n.inputs[0]).type, n.type));
+        return result;
+      }
+      case NodeKind::view: {
+        Values result;
+        for (const std::int64_t i : apply_view(n.view, node(n.inputs[0]).shape).source)
+          result.push_back(values(n.inputs[0])[static_cast<std::size_t>(i)]);
+        return result;
+      }
+      case NodeKind::index:
+        return index(n);
+      case NodeKind::reduce:
+      case NodeKind::scan:
+        return rows(n);
+    }
+    return {};
+  }
+
+  Values operation(const Node& n) const {
+    std::vector<std::vector<std::int64_t>> sources;
+    for (const int input : n.inputs) sources.push_back(broadcast_source(node(input).shape, n.shape));
+    const DType operand_type = node(n.inputs[n.op == Op::where ? 1 : 0]).type;
+    Values result;
+    for (std::int64_t i = 0; i < count(n.shape); ++i) {
+      Number operands[3];
+      for (std::size_t k = 0; k < n.inputs.size(); ++k)
+        operands[k] = values(n.inputs[k])[static_cast<std::size_t>(sources[k][static_cast<std::size_t>(i)])];
+      result.push_back(apply_operation(n.op, operand_type, n.type, operands));
+    }
+    return result;
+  }
+
+  static Values index(const Node& n) {
+    std::int64_t inner = 1;
+    const auto axis = static_cast<std::size_t>(n.axes[0]);
+    for (std::size_t a = axis + 1; a < n.shape.size(); ++a) inner *= n.shape[a];
+    Values result;
+    for (std::int64_t i = 0; i < count(n.shape); ++i) {
+      Number number;
+      number.i = i / inner % n.shape[axis];
+      result.push_back(number);
+    }
+    return result;
+  }
+
+  /// Gathers each row of a reduction or scan in C order of the reduced axes.
+  Values rows(const Node& n) const {
+    const Node& operand = node(n.inputs[0]);
+    const Values& all = values(n.inputs[0]);
+    Shape kept = operand.shape;
+    for (const int axis : n.axes) kept[static_cast<std::size_t>(axis)] = 1;
+    const std::vector<std::int64_t> row_of = broadcast_source(kept, operand.shape);
+    std::vector<Values> gathered(static_cast<std::size_t>(count(kept)));
+    std::vector<std::vector<std::size_t>> places(gathered.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      gathered[static_cast<std::size_t>(row_of[i])].push_back(all[i]);
+      places[static_cast<std::size_t>(row_of[i])].push_back(i);
+    }
+    Values result;
+    if (n.kind == NodeKind::reduce) {
+      for (const Values& row : gathered) result.push_back(reduce(n.function, row, operand.type, n.ddof));
+      return result;
+    }
+    result.resize(all.size());
+    for (std::size_t r = 0; r < gathered.size(); ++r) {
+      scan(n.function, gathered[r], operand.type);
+      for (std::size_t k = 0; k < places[r].size(); ++k) result[places[r][k]] = gathered[r][k];
+    }
+    return result;
+  }
+
+  const Program& program_;
+  std::vector<Values> bases_;
+  std::vector<Values> values_;
+};
+
+}  // namespace
+
+Values operand_values(const Operand& operand, std::vector<unsigned char>& bytes) {
+  Random random(operand.seed);
+  Values values;
+  bytes.clear();
+  for (std::int64_t i = 0; i < count(operand.base); ++i)
+    values.push_back(put_element(bytes, operand.type, random, operand.special));
+  return values;
+}
+
+std::vector<Values> evaluate(const Program& program) { return Evaluator(program).run(); }
+
+Number stored(const Number& value, DType type) {
+  Number n = value;
+  if (!kiln::is_floating(type) || value.unknown || !std::isfinite(value.x)) return n;
+  const Real most = largest(type);
+  const Real reach = std::fabs(value.x);
+  if (reach + value.error > most * (1 + unit_roundoff(type) / 2)) {
+    n.unknown = reach - value.error <= most * (1 + 2 * unit_roundoff(type));
+    n.x = std::copysign(std::numeric_limits<Real>::infinity(), value.x);
+    n.error = 0;
+    return n;
+  }
+  n.error += unit_roundoff(type) * (reach + value.error) + least(type);
+  if (value.error == 0) {  // exactly representable values stay exact
+    const bool exact = type == DType::f64   ? static_cast<double>(value.x) == value.x
+                       : type == DType::f32 ? static_cast<float>(value.x) == value.x
+                       : type == DType::f16
+                           ? static_cast<float>(kiln::half(static_cast<float>(value.x))) == value.x
+                           : static_cast<float>(kiln::bfloat16(static_cast<float>(value.x))) == value.x;
+    if (exact) n.error = 0;
+  }
+  return n;
+}
+
+bool agrees(const Number& expected, DType type, const unsigned char* bytes) {
+  if (type == DType::b1 && *bytes > 1) return false;  // truth values are 0 or 1 in memory
+  if (expected.unknown) return true;
+  if (!kiln::is_floating(type)) return element_integer(type, bytes) == expected.i;
+  const Real got = element_real(type, bytes);
+  const Number want = stored(expected, type);
+  if (want.unknown) return true;
+  if (std::isnan(want.x)) return std::isnan(got);
+  if (std::isinf(want.x)) return got == want.x;
+  return std::fabs(got - want.x) <= want.error;
+}
+
+std::string to_text(const Number& value, DType type) {
+  if (value.unknown) return "open";
+  if (!kiln::is_floating(type)) return fmt::format("{}", value.i);
+  const Number want = stored(value, type);
+  return fmt::format("{:.9g} +- {:.3g}", want.x, want.error);
+}
+
+std::string element_text(DType type, const unsigned char* bytes) {
+  if (!kiln::is_floating(type)) return fmt::format("{}", element_integer(type, bytes));
+  return fmt::format("{:.9g}", element_real(type, bytes));
+}
+
+}  // namespace fuzz

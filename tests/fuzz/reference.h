@@ -1,0 +1,42 @@
+// tests/fuzz/reference.h -- evaluates a program node by node: long double with error bounds, exact integers.
+#pragma once
+
+#include <vector>
+
+#include "tests/fuzz/program.h"
+
+namespace fuzz {
+
+/// One element. Floating: kiln's value must be within `error` of `x`. Integers and truth values: `i`, exactly (unsigned
+/// 64-bit values by their bits). `unknown`: errors of the operands leave more than one right answer.
+struct Number {
+  long double x = 0;
+  long double error = 0;
+  std::int64_t i = 0;
+  bool unknown = false;
+};
+using Values = std::vector<Number>;
+
+/// Contents of an operand's base array, as values and as bytes to upload.
+Values operand_values(const Operand& operand, std::vector<unsigned char>& bytes);
+/// Values of every node, before they are stored.
+std::vector<Values> evaluate(const Program& program);
+/// What is left of a value when an element of `type` holds it.
+Number stored(const Number& value, DType type);
+/// Does the element at `bytes` agree?
+bool agrees(const Number& expected, DType type, const unsigned char* bytes);
+std::string to_text(const Number& value, DType type);
+std::string element_text(DType type, const unsigned char* bytes);
+
+// reference_ops.cpp
+Number apply_operation(Op op, DType operand_type, DType result_type, const Number* operands);
+Number convert(const Number& value, DType from, DType to);
+// reference_reductions.cpp
+Number reduce(Function function, const Values& values, DType type, int ddof);
+void scan(Function function, Values& values, DType type);
+
+/// Half the spacing of `type` relative to a value; computed values of f16 and bf16 are f32.
+long double unit_roundoff(DType type);
+DType computing_type(DType type);
+
+}  // namespace fuzz

@@ -1,0 +1,259 @@
+// tests/fuzz/reference_reductions.cpp -- reductions and scans of one row, with their errors.
+//
+// A sum of n terms by a tree is off by at most log2(n) u sum|x| (Higham, Accuracy and Stability of Numerical
+// Algorithms, 4.2); two units more are allowed for the roundings around it.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/fuzz/reference.h"
+
+namespace fuzz {
+namespace {
+
+using Real = long double;
+
+Number unknown() {
+  Number n;
+  n.unknown = true;
+  return n;
+}
+
+Real tree_units(std::size_t n) { return 3 + std::ceil(std::log2(static_cast<Real>(std::max<std::size_t>(n, 1)))); }
+
+Real least(DType compute) { return compute == DType::f32 ? 0x1p-149L : 0x1p-1074L; }
+
+/// A finite result that computing cannot have made infinite, else unknown.
+Number bounded(Real x, Real error, DType type) {
+  const DType compute = computing_type(type);
+  Number n;
+  n.x = x;
+  n.error = std::isfinite(x) ? error : 0;
+  const Real largest = compute == DType::f32 ? 0x1p126L : 0x1p1022L;
+  n.unknown = std::isnan(error) || (std::isfinite(x) && std::fabs(x) + error > largest);
+  return n;
+}
+
+Number sum(const Values& values, DType type) {
+  const Real u = unit_roundoff(computing_type(type));
+  Real total = 0, magnitude = 0, error = 0;
+  for (const Number& v : values) {
+    total += v.x;
+    magnitude += std::fabs(v.x);
+    error += v.error;
+  }
+  if (std::isfinite(total) && magnitude > (computing_type(type) == DType::f32 ? 0x1p126L : 0x1p1022L)) return unknown();
+  return bounded(total, error + tree_units(values.size()) * u * magnitude + least(computing_type(type)), type);
+}
+
+Number prod(const Values& values, DType type) {
+  const Real u = unit_roundoff(computing_type(type));
+  Real total = 1, high = 1, largest_partial = 1, magnitude = 1, smallest_partial = 1;
+  for (const Number& v : values) {
+    total *= v.x;
+    high *= (std::fabs(v.x) + v.error) * (1 + u);
+    magnitude *= std::max(std::fabs(v.x), Real{1});
+    largest_partial = std::max(largest_partial, magnitude);
+    if (v.x != 0) smallest_partial *= std::min(std::fabs(v.x), Real{1});
+  }
+  // Another order of the factors may overflow or underflow on the way.
+  if (std::isfinite(total) && (largest_partial > 0x1p100L || smallest_partial < 0x1p-100L)) return unknown();
+  if (!std::isfinite(total)) return bounded(total, high > 0 && std::isnan(high) && !std::isnan(total) ? high : 0, type);
+  return bounded(total, high - std::fabs(total) + 4 * u * std::fabs(total) + least(computing_type(type)), type);
+}
+
+Number extreme(const Values& values, bool larger) {
+  Number n = values[0];
+  Real error = 0;
+  for (const Number& v : values) {
+    if (std::isnan(v.x)) return v;
+    if (larger ? v.x > n.x : v.x < n.x) n = v;
+    error = std::max(error, v.error);
+  }
+  n.error = std::isinf(n.x) ? 0 : error;
+  return n;
+}
+
+Number position(const Values& values, bool larger) {
+  Number n;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i].x)) {
+      n.i = static_cast<std::int64_t>(i);
+      return n;
+    }
+    if (larger ? values[i].x > values[best].x : values[i].x < values[best].x) best = i;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Real margin = values[i].error + values[best].error;
+    if (i != best && margin > 0 && std::fabs(values[i].x - values[best].x) <= margin) return unknown();
+  }
+  n.i = static_cast<std::int64_t>(best);
+  return n;
+}
+
+Number scaled(const Number& total, Real n, DType type) {
+  const Real x = total.x / n;
+  return bounded(
+      x, total.error / n + 2 * unit_roundoff(computing_type(type)) * std::fabs(x) + least(computing_type(type)), type);
+}
+
+Number variance(const Values& values, DType type, int ddof) {
+  const auto n = static_cast<Real>(values.size());
+  const Real u = unit_roundoff(computing_type(type));
+  const Number mean = scaled(sum(values, type), n, type);
+  if (mean.unknown) return mean;
+  Real squares = 0, error = 0;
+  for (const Number& v : values) {
+    const Real d = v.x - mean.x, slack = v.error + mean.error + 2 * u * (std::fabs(v.x) + std::fabs(mean.x));
+    squares += d * d;
+    error += 2 * std::fabs(d) * slack + slack * slack;
+  }
+  if (!std::isfinite(squares)) squares = std::nanl("");
+  error += (tree_units(values.size()) + 8) * u * squares;
+  Number total = bounded(squares, error, type);
+  const Real divisor = std::max<Real>(0, n - ddof);
+  if (divisor == 0) {
+    if (total.error > 0) return unknown();
+    total.x = total.x / divisor;
+    return total;
+  }
+  return total.unknown ? total : scaled(total, divisor, type);
+}
+
+Number square_root(const Number& v, DType type) {
+  if (v.unknown) return v;
+  if (!std::isfinite(v.x)) return bounded(std::sqrt(v.x), 0, type);
+  const Real low = std::sqrt(std::max<Real>(0, v.x - v.error)), high = std::sqrt(v.x + v.error), root = std::sqrt(v.x);
+  return bounded(root, std::max(high - root, root - low) + 2 * unit_roundoff(computing_type(type)) * root, type);
+}
+
+Number norm(const Values& values, DType type) {
+  Values squares;
+  for (const Number& v : values) {
+    Number s;
+    s.x = v.x * v.x;
+    s.error = std::isfinite(s.x)
+                  ? 2 * std::fabs(v.x) * v.error + v.error * v.error + unit_roundoff(computing_type(type)) * s.x
+                  : 0;
+    squares.push_back(s);
+  }
+  return square_root(sum(squares, type), type);
+}
+
+Number logsumexp(const Values& values, DType type) {
+  const Real u = unit_roundoff(computing_type(type));
+  Real most = -std::numeric_limits<Real>::infinity(), error = 0;
+  for (const Number& v : values) {
+    if (std::isnan(v.x)) return v;
+    most = std::max(most, v.x);
+    if (std::isfinite(v.x)) error = std::max(error, v.error);
+  }
+  if (std::isinf(most)) return bounded(most, 0, type);
+  Real total = 0;
+  for (const Number& v : values) total += std::exp(v.x - most);
+  const Real x = most + std::log(total);
+  const Real units = tree_units(values.size()) + 8;
+  return bounded(x, error + units * u * (1 + std::fabs(most) + std::fabs(x)), type);
+}
+
+bool is_true(const Number& v, DType type) { return kiln::is_floating(type) ? v.x != 0 : v.i != 0; }
+bool is_open(const Number& v, DType type) {
+  return v.unknown || (kiln::is_floating(type) && v.error > 0 && std::fabs(v.x) <= v.error);
+}
+
+/// any, all, count_nonzero of any type.
+Number count_true(Function function, const Values& values, DType type) {
+  std::int64_t certain = 0, open = 0;
+  for (const Number& v : values) {
+    const bool is_uncertain = is_open(v, type);
+    open += is_uncertain ? 1 : 0;
+    certain += !is_uncertain && is_true(v, type) ? 1 : 0;
+  }
+  const auto n = static_cast<std::int64_t>(values.size());
+  Number result;
+  if (function == Function::any) {
+    result.i = certain > 0 ? 1 : 0;
+    result.unknown = certain == 0 && open > 0;
+  } else if (function == Function::all) {
+    result.i = certain == n ? 1 : 0;
+    result.unknown = certain + open == n && open > 0;
+  } else {
+    result.i = certain;
+    result.unknown = open > 0;
+  }
+  return result;
+}
+
+Number of_integers(Function function, const Values& values, DType type) {
+  const auto less = [&](const Number& a, const Number& b) {
+    return type == DType::u64 ? static_cast<std::uint64_t>(a.i) < static_cast<std::uint64_t>(b.i) : a.i < b.i;
+  };
+  Number n;
+  std::uint64_t total = function == Function::prod ? 1 : 0;
+  std::size_t best = 0;
+  const bool larger = function == Function::max || function == Function::argmax;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<std::uint64_t>(values[i].i);
+    total = function == Function::prod ? total * value : total + value;
+    if (larger ? less(values[best], values[i]) : less(values[i], values[best])) best = i;
+  }
+  if (function == Function::sum || function == Function::prod) {
+    n.i = static_cast<std::int64_t>(total);
+  } else if (function == Function::max || function == Function::min) {
+    n = values[best];
+  } else {
+    n.i = static_cast<std::int64_t>(best);
+  }
+  return n;
+}
+
+Number of_floats(Function function, const Values& values, DType type, int ddof) {
+  switch (function) {
+    case Function::sum:
+      return sum(values, type);
+    case Function::prod:
+      return prod(values, type);
+    case Function::max:
+    case Function::min:
+      return extreme(values, function == Function::max);
+    case Function::argmax:
+    case Function::argmin:
+      return position(values, function == Function::argmax);
+    case Function::mean: {
+      const Number total = sum(values, type);
+      return total.unknown ? total : scaled(total, static_cast<Real>(values.size()), type);
+    }
+    case Function::var:
+      return variance(values, type, ddof);
+    case Function::std_:
+      return square_root(variance(values, type, ddof), type);
+    case Function::norm:
+      return norm(values, type);
+    default:
+      return logsumexp(values, type);
+  }
+}
+
+}  // namespace
+
+Number reduce(Function function, const Values& values, DType type, int ddof) {
+  if (function == Function::any || function == Function::all || function == Function::count_nonzero)
+    return count_true(function, values, type);
+  if (std::any_of(values.begin(), values.end(), [](const Number& v) { return v.unknown; })) return unknown();
+  if (kiln::is_floating(type)) return of_floats(function, values, type, ddof);
+  if (function <= Function::min || function == Function::argmax || function == Function::argmin)
+    return of_integers(function, values, type);
+  Values as_floats;
+  for (const Number& v : values) as_floats.push_back(convert(v, type, DType::f64));
+  return of_floats(function, as_floats, DType::f64, ddof);
+}
+
+void scan(Function function, Values& values, DType type) {
+  Values seen;
+  for (Number& v : values) {
+    seen.push_back(v);
+    v = reduce(function, seen, type, 0);
+  }
+}
+
+}  // namespace fuzz

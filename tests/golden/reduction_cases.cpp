@@ -1,0 +1,134 @@
+// tests/golden/reduction_cases.cpp -- which bodies the emulation runs in which forms of row reduction.
+#include "tests/golden/reduction_cases.h"
+
+namespace kiln::golden {
+namespace {
+
+using codegen::IndexWidth;
+using codegen::Kernel;
+using codegen::Schedule;
+
+Schedule form(int block, int lanes, int vector, int items, int rows = 1) {
+  Schedule schedule;
+  schedule.form = codegen::Template::row_reduction;
+  schedule.block = block;
+  schedule.lanes = lanes;
+  schedule.vector = vector;
+  schedule.items = items;
+  schedule.rows = rows;
+  return schedule;
+}
+Schedule held(Schedule schedule) {
+  schedule.resident = true;
+  return schedule;
+}
+Schedule split(Schedule schedule) {
+  schedule.split = true;
+  return schedule;
+}
+Schedule vectors(Schedule schedule) {
+  schedule.whole_vectors = true;
+  return schedule;
+}
+Schedule whole(Schedule schedule) {
+  schedule.whole_rows = schedule.whole_vectors = true;
+  return schedule;
+}
+
+void sums(std::vector<ReductionCase>& cases) {
+  const Kernel sum = sum_kernel(DType::f32, "sc", 1);
+  cases.push_back({"sum_lane", sum, held(form(32, 1, 4, 1))});
+  cases.push_back({"sum_lanes8", sum, held(form(64, 8, 4, 1, 4))});
+  cases.push_back({"sum_lanes16_whole", sum, whole(held(form(64, 16, 4, 1, 2)))});
+  cases.push_back({"sum_warp", sum, held(form(64, 32, 4, 3))});
+  cases.push_back({"sum_block_held", sum, vectors(held(form(64, 64, 4, 2)))});
+  cases.push_back({"sum_block_whole", sum, whole(held(form(128, 128, 4, 2)))});
+  cases.push_back({"sum_block_rows", sum, held(form(64, 64, 4, 1, 2))});
+  cases.push_back({"sum_steps", sum, form(64, 64, 4, 2)});
+  cases.push_back({"sum_steps_whole", sum, whole(form(64, 64, 4, 2))});
+  cases.push_back({"sum_split", sum, split(form(64, 64, 4, 2))});
+  cases.push_back({"sum_wide_block", sum, form(512, 512, 4, 1)});
+  cases.push_back({"sum_bf16_steps", sum_kernel(DType::bf16, "sc", 1), form(64, 64, 8, 2)});
+  cases.push_back({"sum_misaligned", sum_kernel(DType::f32, "sc", 1, 4), held(form(64, 32, 4, 2))});
+  cases.push_back({"sum_strided", sum_kernel(DType::f32, "ss", 1, 4), form(64, 64, 1, 4)});
+  cases.push_back({"sum_f64", sum_kernel(DType::f64, "sc", 1), form(64, 64, 2, 2)});
+  cases.push_back({"sum_full", sum_kernel(DType::f32, "c", 1), split(form(64, 64, 4, 2))});
+  cases.push_back({"sum_full_held", sum_kernel(DType::f32, "c", 1), held(form(64, 64, 4, 2))});
+  cases.push_back({"sum_three_kept", sum_kernel(DType::f32, "sssc", 1), held(form(64, 8, 4, 2, 2))});
+}
+
+void chains(std::vector<ReductionCase>& cases) {
+  const Kernel softmax = softmax_kernel(DType::f32), half = softmax_kernel(DType::bf16);
+  cases.push_back({"softmax_lanes8", softmax, held(form(64, 8, 4, 2, 2))});
+  cases.push_back({"softmax_warp", half, held(form(64, 32, 8, 2))});
+  cases.push_back({"softmax_block", half, vectors(held(form(64, 64, 8, 4)))});
+  cases.push_back({"softmax_block_whole", half, whole(held(form(64, 64, 8, 2)))});
+  cases.push_back({"softmax_steps", half, form(64, 64, 8, 2)});
+  cases.push_back({"softmax_misaligned", softmax_kernel(DType::bf16, 2), held(form(64, 64, 1, 8))});
+  const Kernel layernorm = layernorm_kernel(DType::bf16);
+  cases.push_back({"layernorm_block", layernorm, held(form(64, 64, 8, 2))});
+  cases.push_back({"layernorm_rows", layernorm, vectors(held(form(64, 16, 8, 1, 2)))});
+  cases.push_back({"layernorm_steps", layernorm, form(128, 128, 8, 1)});
+}
+
+/// Clusters of small blocks; `in_shared` vectors of each thread lie in shared memory.
+Schedule together(int cluster, int vector, int items, int in_shared) {
+  Schedule schedule = vectors(held(form(64, 64 * cluster, vector, items)));
+  schedule.cluster = cluster;
+  schedule.tile = in_shared;
+  return schedule;
+}
+
+void clusters(std::vector<ReductionCase>& cases) {
+  const Kernel softmax = softmax_kernel(DType::f32), half = softmax_kernel(DType::bf16);
+  cases.push_back({"cluster2_softmax", softmax, together(2, 4, 3, 2)});
+  cases.push_back({"cluster4_softmax", half, together(4, 8, 3, 1)});
+  cases.push_back({"cluster4_registers", half, together(4, 8, 2, 0)});
+  cases.push_back({"cluster2_layernorm", layernorm_kernel(DType::bf16), together(2, 8, 6, 4)});
+  cases.push_back({"cluster2_axes", two_kept_two_reduced_kernel(IndexWidth::bits32, 16), together(2, 4, 2, 1)});
+}
+
+}  // namespace
+
+std::vector<Case> golden_reductions() {
+  return {{"row_sum_f32", sum_kernel(DType::f32, "sc", 1), {{1 << 22, 64}}},
+          {"row_sum_long_f32", sum_kernel(DType::f32, "sc", 1), {{16384, 16384}}},
+          {"full_sum_f32", sum_kernel(DType::f32, "c", 1), {{1 << 28}}},
+          {"softmax_bf16", softmax_kernel(DType::bf16), {{65536, 4096}}},
+          {"softmax_long_bf16", softmax_kernel(DType::bf16), {{8192, 32768}}},
+          {"softmax_f32", softmax_kernel(DType::f32), {{65536, 4096}}},
+          {"layernorm_bf16", layernorm_kernel(DType::bf16), {{65536, 4096}}},
+          {"logsumexp_bf16", logsumexp_kernel(DType::bf16), {{4096, 128256}}},
+          {"argmax_f32", argmax_kernel(DType::f32, "c"), {{1 << 28}}},
+          {"moments_f32", moments_kernel(DType::f32), {{64, 1 << 22}}},
+          {"user_combiner_f32", user_combiner_kernel(), {{4096, 1000}}}};
+}
+
+std::vector<ReductionCase> row_cases() {
+  std::vector<ReductionCase> cases;
+  sums(cases);
+  chains(cases);
+  clusters(cases);
+  cases.push_back({"logsumexp_steps", logsumexp_kernel(DType::bf16), form(64, 64, 8, 2)});
+  cases.push_back({"logsumexp_split", logsumexp_kernel(DType::f32), split(form(64, 64, 4, 2))});
+  cases.push_back({"argmax_steps", argmax_kernel(DType::f32, "sc"), form(64, 64, 4, 2)});
+  cases.push_back({"argmax_lanes", argmax_kernel(DType::f32, "sc"), held(form(64, 16, 4, 2, 2))});
+  cases.push_back({"argmax_full", argmax_kernel(DType::f32, "c"), split(form(64, 64, 4, 1))});
+  cases.push_back({"moments_steps", moments_kernel(DType::f32), form(64, 64, 4, 2)});
+  cases.push_back({"moments_split", moments_kernel(DType::f32), split(form(64, 64, 4, 2))});
+  cases.push_back({"user_steps", user_combiner_kernel(), form(64, 64, 4, 2)});
+  cases.push_back({"user_lanes", user_combiner_kernel(), held(form(64, 32, 4, 1))});
+  cases.push_back({"several_steps", several_in_one_pass_kernel(), form(64, 64, 4, 2)});
+  cases.push_back({"several_lanes", several_in_one_pass_kernel(), held(form(64, 8, 4, 2, 2))});
+  cases.push_back({"integers_steps", integer_kernel(), form(64, 64, 16, 1)});
+  cases.push_back({"integers_lanes", integer_kernel(), held(form(64, 8, 16, 1))});
+  const Kernel axes = two_kept_two_reduced_kernel(IndexWidth::bits32, 4);
+  cases.push_back({"axes_held", axes, held(form(64, 64, 1, 4))});
+  cases.push_back({"axes_steps", axes, form(64, 64, 1, 4)});
+  cases.push_back(
+      {"axes_vectors", two_kept_two_reduced_kernel(IndexWidth::bits32, 16), vectors(held(form(64, 32, 4, 2, 2)))});
+  cases.push_back({"axes_wide", two_kept_two_reduced_kernel(IndexWidth::bits64, 4), form(64, 64, 1, 2)});
+  return cases;
+}
+
+}  // namespace kiln::golden
