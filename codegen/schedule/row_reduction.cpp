@@ -133,6 +133,13 @@ Lanes block_lanes(std::int64_t vectors, int most_items, double wanted) {
   return best;
 }
 
+/// True for bodies whose values need few registers besides those of the loads.
+bool is_light(const Kernel& kernel) {
+  const auto nodes = kernel.body.nodes();
+  return nodes.size() <= 64 &&
+         std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return size_of(node.type) > 4; });
+}
+
 /// Lanes of a warp for a short row; several rows at a time where each thread would have little in flight.
 void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
   schedule.lanes = std::min(32, power_of_two_up(work.vectors()));
@@ -244,8 +251,12 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
   schedule.whole_rows = schedule.resident ? work.length == tile : work.length % tile == 0;
   const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
+  const bool light = is_light(kernel) && held <= (schedule.block == 1024 ? held_registers / 2 : held_registers / 4);
   const bool many = held > held_registers || kernel.body.size() > 400;
-  schedule.min_blocks = (many ? 512 : 1024) / schedule.block;
+  const int resident_threads = many                             ? 512
+                               : light && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
+                                                                : 1024;
+  schedule.min_blocks = std::max(1, resident_threads / schedule.block);
   schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
                                 schedule.lanes, schedule.items, schedule.vector,
                                 schedule.cluster > 1 ? fmt::format("held by {} blocks together", schedule.cluster)

@@ -122,7 +122,7 @@ Kernel logsumexp_kernel(DType type) {
 
 Kernel argmax_kernel(DType type, std::string_view axes) {
   Builder b = rows(axes, 1, IndexWidth::bits32, "argmax(x)");
-  const NodeId x = load(b, type, axes, 4);
+  const NodeId x = load(b, type, axes);
   std::string along(axes.size(), 'b');
   along.back() = 'c';
   const NodeId position = b.iota(along);
