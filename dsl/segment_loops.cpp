@@ -123,16 +123,11 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
   std::vector<char> placed(static_cast<std::size_t>(max_rank), 0);
   // The value's axes that the reduction does not depend on are its rows, unless there are none: then it is per row.
   std::vector<int> free;
-  int used = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
     if (shape.extents[axis] == 1) continue;
     bool depends = false;
     for (int k = 0; k < context.shape.rank; ++k) depends = depends || context.rows[k][axis] != 0;
-    if (depends) {
-      ++used;
-    } else {
-      free.push_back(axis);
-    }
+    if (!depends) free.push_back(axis);
   }
   AxisMap owner;
   owner.fill(-1);
