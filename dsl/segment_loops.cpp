@@ -18,8 +18,9 @@ struct LoopAxis {
 };
 
 /// Kept axes, then reduced ones, each in the order given.
-std::optional<LoopChoice> arranged(const std::vector<LoopAxis>& order) {
+std::optional<LoopChoice> arranged(const std::vector<LoopAxis>& order, const SplitShape& value) {
   LoopChoice choice;
+  choice.value = value;
   choice.axes.fill(-1);
   if (order.size() > static_cast<std::size_t>(max_rank)) return std::nullopt;
   for (const bool reduced : {false, true}) {
@@ -34,6 +35,17 @@ std::optional<LoopChoice> arranged(const std::vector<LoopAxis>& order) {
   return choice;
 }
 
+/// The axis of the space that coordinate k of the context simply is; -1 where there is none.
+int unit_axis(const Context& context, int k) {
+  int found = -1;
+  for (int axis = 0; axis < context.space.rank; ++axis) {
+    if (context.rows[k][axis] == 0) continue;
+    if (found >= 0 || context.rows[k][axis] != 1) return -1;
+    found = axis;
+  }
+  return context.offset[k] == 0 ? found : -1;
+}
+
 /// The axis along which neighbours in memory lie: the smallest step.
 int nearest_axis(const Strided& view) {
   int nearest = -1;
@@ -46,20 +58,60 @@ int nearest_axis(const Strided& view) {
 
 }  // namespace
 
-bool LoopChoice::is_per_element(int rank) const {
-  return std::any_of(axes.begin(), axes.begin() + rank, [&](int axis) { return axis >= loop.rank - reduced; });
+bool LoopChoice::is_per_element() const {
+  return std::any_of(axes.begin(), axes.begin() + value.parts.rank,
+                     [&](int axis) { return axis >= loop.rank - reduced; });
 }
 
-LoopChoice elementwise_loop(const Shape& shape) {
+LoopChoice elementwise_loop(const SplitShape& value) {
   LoopChoice choice;
-  choice.loop = shape;
+  choice.loop = value.parts;
+  choice.value = value;
   choice.axes.fill(-1);
-  for (int axis = 0; axis < shape.rank; ++axis) choice.axes[axis] = axis;
+  for (int axis = 0; axis < value.parts.rank; ++axis) choice.axes[axis] = axis;
   return choice;
 }
 
+std::optional<SplitShape> split_for_reshape(const Source& source, NodeId node, const Context& context,
+                                            const SplitShape& value) {
+  if (context.parent >= 0) return std::nullopt;
+  const Strided from = contiguous("reshape", source.shapes[source.graph[node].operands[0]], {});
+  const Strided to = contiguous("reshape", context.shape, {});
+  std::array<std::vector<std::int64_t>, max_rank> extents;  // of the parts of each part, innermost first
+  for (int axis = 0; axis < value.parts.rank; ++axis) extents[axis] = {value.parts.extents[axis]};
+  std::size_t rank = static_cast<std::size_t>(value.parts.rank);
+  for (int k = 0; k < context.shape.rank; ++k) {
+    const int axis = unit_axis(context, k);
+    if (axis < 0 || value.parts.extents[axis] != context.shape.extents[k]) continue;
+    std::int64_t inner = to.strides[k];
+    const std::int64_t outer = inner * context.shape.extents[k];
+    std::vector<std::int64_t> parts;
+    for (int other = from.shape.rank; other-- > 0;) {
+      const std::int64_t border = from.strides[other];
+      if (from.shape.extents[other] == 1 || border <= inner || border >= outer) continue;
+      if (border % inner != 0 || outer % border != 0) return std::nullopt;
+      parts.push_back(border / inner);
+      inner = border;
+    }
+    rank += parts.size();
+    parts.push_back(outer / inner);
+    extents[axis] = parts;
+  }
+  if (rank == static_cast<std::size_t>(value.parts.rank) || rank > static_cast<std::size_t>(max_rank))
+    return std::nullopt;
+  SplitShape split;
+  for (int axis = 0; axis < value.parts.rank; ++axis) {
+    for (auto part = extents[axis].rbegin(); part != extents[axis].rend(); ++part) {
+      split.owner[split.parts.rank] = value.owner[axis];
+      split.parts.extents[split.parts.rank++] = *part;
+    }
+  }
+  return split;
+}
+
 std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, const Context& context,
-                                         const Shape& shape) {
+                                         const SplitShape& value) {
+  const Shape& shape = value.parts;
   if (context.parent >= 0) return std::nullopt;
   const codegen::ReductionSpec& spec = source.graph.reduction(source.graph[node]);
   const Shape operand = operand_shape(source, node);
@@ -77,18 +129,20 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
       free.push_back(axis);
     }
   }
-  AxisMap rows;
-  rows.fill(-1);
+  AxisMap owner;
+  owner.fill(-1);
   if (!free.empty()) {
     const std::optional<AxisMap> matched = match_axes(operand, spec.axes, shape, free);
     if (!matched) return std::nullopt;
-    rows = *matched;
+    owner = *matched;
   }
   std::vector<LoopAxis> order;
   int kept = 0;
   for (int k = 0; k < operand.rank; ++k) {
     if (is_reduced(spec, k)) {
-      if (operand.extents[k] > 1) order.push_back({operand.extents[k], true, rows[k]});
+      if (free.empty() && operand.extents[k] > 1) order.push_back({operand.extents[k], true, -1});
+      for (const int axis : free)
+        if (owner[axis] == k) order.push_back({shape.extents[axis], true, axis});
     } else {
       for (int axis = 0; axis < shape.rank; ++axis) {
         if (shape.extents[axis] == 1 || context.rows[kept][axis] == 0 || placed[axis]) continue;
@@ -98,10 +152,12 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
     }
     kept += !is_reduced(spec, k) || spec.keepdims ? 1 : 0;
   }
-  return arranged(order);
+  return arranged(order, value);
 }
 
-std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context, const Shape& shape) {
+std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context,
+                                    const SplitShape& value) {
+  const Shape& shape = value.parts;
   if (context.parent >= 0) return std::nullopt;
   const int along = std::countr_zero(source.graph.reduction(source.graph[node]).axes);
   int value_axis = -1;
@@ -111,7 +167,7 @@ std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Con
   std::vector<LoopAxis> order;
   for (int axis = 0; axis < shape.rank; ++axis)
     if (shape.extents[axis] > 1) order.push_back({shape.extents[axis], axis == value_axis, axis});
-  std::optional<LoopChoice> choice = arranged(order);
+  std::optional<LoopChoice> choice = arranged(order, value);
   if (choice) choice->scans = true;
   return choice;
 }

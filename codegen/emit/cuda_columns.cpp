@@ -24,7 +24,7 @@ std::string ColumnWriter::schedule_text() const {
 
 void ColumnWriter::statements() {
   declare_states(false);
-  position();
+  position("blockIdx.x");
   rows_of_block();
   if (schedule_.resident) {
     std::vector<std::size_t> all;
@@ -44,16 +44,20 @@ void ColumnWriter::statements() {
   row_outputs();
 }
 
-void ColumnWriter::position() {
+void ColumnWriter::position(const std::string& tile) {
   std::string kept = extent(0);
   for (int axis = 1; axis < kept_; ++axis) kept += " * " + extent(static_cast<std::size_t>(axis));
   const bool wide = kernel_.index == IndexWidth::bits64;
   line("const {} kept = {};", index_, kept);
-  line("const {} start = ({} * blockDim.x + threadIdx.x) * {}u;", index_, wide ? "u64(blockIdx.x)" : "blockIdx.x",
+  line("const {} start = ({} * blockDim.x + threadIdx.x) * {}u;", index_, wide ? "u64(" + tile + ")" : tile,
        schedule_.vector);
   line("const bool inside = start < kept;");
   line("const {} i = inside ? start : 0;", index_);
   decode("i", 0, kept_);
+  kept_pointers("column");
+}
+
+void ColumnWriter::kept_pointers(const char* suffix) {
   std::vector<int> axes;
   for (int axis = 0; axis < kept_; ++axis) axes.push_back(axis);
   pointers_.assign(kernel_.accesses.size(), "");
@@ -62,7 +66,7 @@ void ColumnWriter::position() {
     const std::string base = field(is_iota(a) ? ArgumentKind::offset : ArgumentKind::pointer, a);
     pointers_[a] = base;
     if (offset.empty()) continue;
-    pointers_[a] = access_name(a) + "_column";
+    pointers_[a] = fmt::format("{}_{}", access_name(a), suffix);
     if (is_iota(a)) {
       line("const i64 {} = {}{};", pointers_[a], base, offset);
     } else {
@@ -95,10 +99,9 @@ void ColumnWriter::declare_running(std::size_t pass) {
   close();
 }
 
-std::string ColumnWriter::exists() const {
-  if (schedule_.resident) return "first + u * blockDim.y < last";
-  return "!tail || row + u * blockDim.y < last";
-}
+std::string ColumnWriter::row() const { return schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y"; }
+
+std::string ColumnWriter::exists() const { return (schedule_.resident ? "" : "!tail || ") + row() + " < last"; }
 
 /// What one batch of rows adds to the states of the columns.
 void ColumnWriter::accumulate(std::size_t pass) {
@@ -106,8 +109,7 @@ void ColumnWriter::accumulate(std::size_t pass) {
   unrolled("k", schedule_.vector);
   line("{} batch[{}];", type, schedule_.items);
   unrolled("u", schedule_.items);
-  if (needs_coordinates(operands(pass)))
-    row_coordinates(schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y");
+  if (needs_coordinates(operands(pass))) row_coordinates(row());
   element_values(operands(pass), [this](std::size_t a) { return element_place(a); });
   line("batch[u] = {} ? {} : {};", exists(), element_state(pass), identity(pass));
   close();
@@ -128,7 +130,8 @@ void ColumnWriter::read_rows(std::size_t pass) {
     accumulate(pass);
   } else {
     // Printed once and unrolled to two loops: the second one, over what is left, looks whether each row exists.
-    open("");
+    line("{{");
+    ++indent_;
     line("{} row = first;", index_);
     unrolled("tail", 2);
     open(fmt::format("for (; tail ? row < last : row + {}u * blockDim.y < last; row += {}u * blockDim.y)",
@@ -194,17 +197,16 @@ void ColumnWriter::element_outputs() {
     line("{} {}[{}][{}];", storage(a), access_name(a), schedule_.items, schedule_.vector);
     if (rounds(a)) line("float {}_f32[{}][{}];", access_name(a), schedule_.items, schedule_.vector);
   }
-  const std::string row = schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y";
   unrolled("u", schedule_.items);
   unrolled("k", schedule_.vector);
-  if (needs_coordinates(roots)) row_coordinates(row);
+  if (needs_coordinates(roots)) row_coordinates(row());
   element_values(roots, [this](std::size_t a) { return element_place(a); });
   for (const std::size_t a : stores(true))
     line("{}{}[u][k] = {};", access_name(a), rounds(a) ? "_f32" : "", name(stored_value(a)));
   close();
   for (const std::size_t a : stores(true)) round_results(a, "[u]");
-  open(fmt::format("if (inside && {} < last)", row));
-  row_coordinates(row);
+  open(fmt::format("if (inside && {} < last)", row()));
+  row_coordinates(row());
   for (const std::size_t a : stores(true)) write_vector(a, access_name(a) + "[u]", pointers_[a] + row_offset(a));
   close();
   close();

@@ -5,16 +5,19 @@
 
 namespace kiln::codegen::cuda {
 
-class ColumnWriter final : public ReductionWriter {
+class ColumnWriter : public ReductionWriter {
  public:
   ColumnWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
 
- private:
+ protected:
   void statements() override;
   std::string schedule_text() const override;
 
   // cuda_columns.cpp: the passes over the rows and what stands between them.
-  void position();
+  /// The columns of this thread in tile `tile` of the kept axes.
+  void position(const std::string& tile);
+  /// Operands at the kept coordinates of this thread: locals called `<operand>_<suffix>`.
+  void kept_pointers(const char* suffix);
   void rows_of_block();
   void declare_running(std::size_t pass);
   void read_rows(std::size_t pass);
@@ -23,6 +26,8 @@ class ColumnWriter final : public ReductionWriter {
   void join_parts(std::size_t pass);
   void element_outputs();
   void row_outputs();
+  /// Row u of the batch.
+  virtual std::string row() const;
   /// "!tail || row + u * blockDim.y < last": row u of the batch exists.
   std::string exists() const;
 

@@ -116,7 +116,7 @@ void ColumnWriter::load_rows(std::vector<std::size_t> loads, const std::string& 
   }
   if (schedule_.resident) open("if (last > 0)");
   unrolled("u", schedule_.items);
-  line("const {} at = {};", index_, schedule_.resident ? "first + u * blockDim.y" : "row + u * blockDim.y");
+  line("const {} at = {};", index_, row());
   row_coordinates(beyond + " ? last - 1 : at");
   for (const std::size_t a : loads) {
     const std::string from = pointers_[a] + row_offset(a);

@@ -186,12 +186,12 @@ std::string KernelPrinter::print(const std::string& entry) {
 
 }  // namespace
 
-KernelSource emit_llvm(const Kernel& kernel, const Schedule&, const EmitOptions& options) {
+KernelSource emit_llvm(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
   KernelSource source;
   source.language = Language::llvm_ir;
   source.entry = "kiln_kernel";
   source.argument_bytes = argument_layout(kernel).size;
-  source.text = kernel.reduced > 0 ? print_reduction(kernel, options, source.entry)
+  source.text = kernel.reduced > 0 ? print_reduction(kernel, schedule, options, source.entry)
                                    : KernelPrinter(kernel, options).print(source.entry);
   return source;
 }

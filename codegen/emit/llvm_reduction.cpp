@@ -30,7 +30,9 @@ int choose_batch(const Kernel& kernel) {
   visit(kernel.body);
   for (const Node& node : kernel.body.nodes()) {
     if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan) continue;
-    if (const auto& combiner = kernel.body.reduction(node).combiner) visit(*combiner);
+    // The larger the batch, the fewer exponentials a logsumexp takes.
+    const ReductionSpec& spec = kernel.body.reduction(node);
+    if (spec.combiner && spec.kind != Reduction::logsumexp) visit(*spec.combiner);
   }
   if (heavy || nodes > 60) return 1;
   return widest > 4 ? 2 : 4;
@@ -38,11 +40,11 @@ int choose_batch(const Kernel& kernel) {
 
 }  // namespace
 
-ReductionPrinter::ReductionPrinter(const Kernel& described, const EmitOptions& chosen)
+ReductionPrinter::ReductionPrinter(const Kernel& described, Template form, const EmitOptions& chosen)
     : KernelFrame(described, chosen),
       batch_(choose_batch(described)),
       stages_(stages_of(described)),
-      form_(cpu_reduction(described)),
+      form_(cpu_reduction(described, form)),
       body_(b, library, described.body, chosen.contract),
       reductions_(described.body.size()),
       values_(described.accesses.size()) {
@@ -164,9 +166,10 @@ std::string ReductionPrinter::finish(const std::string& entry) {
   return module(entry);
 }
 
-std::string print_reduction(const Kernel& kernel, const EmitOptions& options, const std::string& entry) {
-  return cpu_reduction(kernel).columns ? print_column_reduction(kernel, options, entry)
-                                       : print_row_reduction(kernel, options, entry);
+std::string print_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options,
+                            const std::string& entry) {
+  return cpu_reduction(kernel, schedule.form).columns ? print_column_reduction(kernel, options, entry)
+                                                      : print_row_reduction(kernel, options, entry);
 }
 
 }  // namespace kiln::codegen

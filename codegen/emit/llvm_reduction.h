@@ -16,11 +16,12 @@
 namespace kiln::codegen {
 
 /// Text of the module of a kernel with reduced axes.
-std::string print_reduction(const Kernel& kernel, const EmitOptions& options, const std::string& entry);
+std::string print_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options,
+                            const std::string& entry);
 
 class ReductionPrinter : public KernelFrame {
  public:
-  ReductionPrinter(const Kernel& described, const EmitOptions& chosen);
+  ReductionPrinter(const Kernel& described, Template form, const EmitOptions& chosen);
   ReductionPrinter(const ReductionPrinter&) = delete;
   ReductionPrinter& operator=(const ReductionPrinter&) = delete;
 

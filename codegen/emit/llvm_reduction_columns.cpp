@@ -23,7 +23,7 @@ Lane stored(Lane lane) { return lane == Lane::i1 ? Lane::i8 : lane; }
 class ColumnPrinter : ReductionPrinter {
  public:
   ColumnPrinter(const Kernel& described, const EmitOptions& chosen)
-      : ReductionPrinter(described, chosen),
+      : ReductionPrinter(described, Template::column_reduction, chosen),
         state_buffers_(described.body.size()),
         value_buffers_(described.body.size()) {
     for (AccessState& state : states) state.vector_axis = kept() - 1;

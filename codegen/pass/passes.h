@@ -78,11 +78,9 @@ struct IotaRange {
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
 };
 
-/// What the passes may assume. Whatever follows from it shows in the body, and so in the kernel's key.
+/// What the passes may assume. Whatever follows from it shows in the body, and so in the kernel's key. Bodies are the
+/// same for every device and every choice of contraction and fast math: those are the emitters'.
 struct PassOptions {
-  bool contract = true;
-  bool fast_math = false;
-  bool cuda = true;              ///< composites that one backend has as a primitive stay whole there
   std::vector<IotaRange> iotas;  ///< by access; those beyond the end may have any value
   bool holds_rows = false;       ///< rows stay in registers between the passes over them (schedule.h)
   bool empty_rows = false;       ///< some reduced axis has extent 0: every reduction becomes its value over nothing

@@ -175,8 +175,14 @@ void scans(Kernel& kernel, Program& program) {
   const NodeId highest = reduce(kernel, Reduction::max, x, true);
   store(kernel, program, binary(body, Op::add, sum, x), true);
   store(kernel, program, binary(body, Op::sub, highest, x), true);
-  store(kernel, program, reduce(kernel, Reduction::sum, body.cast(binary(body, Op::gt, sum, x), DType::i64), true),
-        true);
+}
+
+/// How often so far an element was below the largest before it: one scan needs the other.
+void scan_of_scan(Kernel& kernel, Program& program) {
+  Graph& body = kernel.body;
+  const NodeId x = load(kernel, program, DType::f32, true);
+  const NodeId below = binary(body, Op::lt, x, reduce(kernel, Reduction::max, x, true));
+  store(kernel, program, reduce(kernel, Reduction::sum, body.cast(below, DType::i64), true), true);
 }
 
 /// One operand in a buffer of its own with guard bytes, any strides and signs.
@@ -397,9 +403,10 @@ std::string text_of(const Trial& t) {
   return text + "\n" + codegen::kernel_key(t.kernel);
 }
 
-const Program programs[] = {{"softmax", softmax},     {"standardise", standardise}, {"siblings", siblings},
-                            {"products", products},   {"halves", halves},           {"largest", largest},
-                            {"logsumexp", logsumexp}, {"scans", scans, {}, true}};
+const Program programs[] = {
+    {"softmax", softmax},     {"standardise", standardise}, {"siblings", siblings},
+    {"products", products},   {"halves", halves},           {"largest", largest},
+    {"logsumexp", logsumexp}, {"scans", scans, {}, true},   {"scan of scan", scan_of_scan, {}, true}};
 
 /// A machine without AVX runs the same programs with narrow vectors and without FMA.
 std::string some_arch(Random& random) {
@@ -408,7 +415,7 @@ std::string some_arch(Random& random) {
 }
 
 void run_trial(Trial& t, Random& random) {
-  const CompiledKernel compiled(t.kernel, some_arch(random));
+  const CompiledKernel compiled = compile_reduction(t.kernel, t.extents, some_arch(random));
   const Buffers before = contents(t);
   compiled.run_reduction(t.call, 1 + static_cast<int>(random() % 3));
   check(t, before);
@@ -432,8 +439,8 @@ TEST(CpuReductionPrograms, RandomLayoutsAgreeWithTheReference) {
 }
 
 TEST(CpuReductionPrograms, LongRowsInChunksAgreeWithTheReference) {
-  const std::vector<std::vector<std::int64_t>> kept = {{}, {1}, {3}, {2, 5}, {300}};
-  const std::vector<std::vector<std::int64_t>> reduced = {{70001}, {32768}, {3, 33001}, {20011, 3}, {40, 50, 40}};
+  const std::vector<std::vector<std::int64_t>> kept = {{}, {1}, {3}, {2, 3}, {300}};
+  const std::vector<std::vector<std::int64_t>> reduced = {{70001}, {32768}, {3, 33001}, {20011, 3}, {40, 30, 40}};
   const Program chunked[] = {
       {"siblings", siblings},
       {"products", products},

@@ -111,13 +111,13 @@ void Kernels::store(const Segment& segment, std::size_t k, const Extents& row, c
   const Shape& shape = output.is_temporary ? segmentation_.temporaries[output.number].shape : loops_[output.number];
   Numbers& to = output.is_temporary ? temporaries_[output.number] : targets_[output.number];
   to.resize(static_cast<std::size_t>(element_count("store", shape, {})), NAN);
-  const Strided view = contiguous("store", shape, {});
+  const Strided view = *reshape(contiguous("store", shape, {}), output.shape.span(), {});
   bool per_element = false;
-  for (int axis = 0; axis < shape.rank; ++axis)
+  for (int axis = 0; axis < view.shape.rank; ++axis)
     per_element = per_element || output.axes[axis] >= segment.loop.rank - segment.reduced;
   for (std::size_t p = 0; p < points.size(); ++p) {
     std::int64_t address = 0;
-    for (int axis = 0; axis < shape.rank; ++axis) {
+    for (int axis = 0; axis < view.shape.rank; ++axis) {
       const int at = output.axes[axis];
       if (at >= 0) address += view.strides[axis] * (row[at] + points[p][at]);
     }
