@@ -141,10 +141,11 @@ std::string RowWriter::special_text(NodeId id) {
   const auto a = static_cast<std::size_t>(operand.payload);
   if (operand.kind != NodeKind::load || !is_packed(a)) return "";
   static constexpr const char* ones[] = {"gridDim.y", "gridDim.z", "blockDim.y", "blockDim.z"};
-  const bool many = schedule_.rows * schedule_.items * schedule_.vector > kept_unpacked;
+  const int values = schedule_.rows * schedule_.items * schedule_.vector;
+  const bool many = values > kept_unpacked;
   std::string one = many && stage_ > 0 ? ones[(stage_ - 1) % 4] : "1u";
   const int kept_vectors = kept_unpacked / schedule_.vector;
-  if (many && stage_ > 1 && !several_rows() && part_ == Part::all)
+  if (many && values <= 3 * kept_unpacked && stage_ > 1 && !several_rows() && part_ == Part::all)
     one = fmt::format("u < {} ? {} : {}", kept_vectors, ones[0], one);
   return fmt::format("{}({}, {}, {})", prelude_.use(operand.type == DType::f16 ? "f16_of" : "bf16_of"), local_vector(a),
                      schedule_.vector > 1 ? "k" : "0", one);

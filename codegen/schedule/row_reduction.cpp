@@ -166,8 +166,7 @@ void step_over_row(Schedule& schedule, const RowWork& work, const DeviceTraits& 
   const std::int64_t vectors = work.vectors();
   schedule.split = !work.chain && few_and_long(work, device);
   schedule.block = schedule.split ? split_block : vectors >= 4096 ? 1024 : vectors >= 1024 ? 512 : 256;
-  const int most = schedule.block == 1024 ? 4 : 8;
-  schedule.items = std::clamp(held_registers / work.registers, 1, most);
+  schedule.items = std::clamp(held_registers / (schedule.block == 1024 ? 2 : 1) / work.registers, 1, 16);
   while (schedule.items > 1 && vectors < std::int64_t{schedule.block} * schedule.items) schedule.items /= 2;
   while (schedule.split && schedule.items > 1 &&
          ceil_divide(vectors, std::int64_t{schedule.block} * schedule.items) * work.rows < 2 * device.multiprocessors)
@@ -263,7 +262,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const int resident_threads = many                             ? 512
                                : light && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
                                                                 : 1024;
-  schedule.min_blocks = std::max(1, resident_threads / schedule.block);
+  schedule.min_blocks = std::max(1, std::min(resident_threads, device.threads_per_multiprocessor) / schedule.block);
   schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
                                 schedule.lanes, schedule.items, schedule.vector,
                                 schedule.cluster > 1 ? fmt::format("held by {} blocks together", schedule.cluster)

@@ -84,6 +84,24 @@ DEVICE float bf16_of(const u32 (&words)[N], int k, u32 one) {
   return __uint_as_float(k % 2 ? words[k / 2] & (0xfffeffffu + one) : words[k / 2] * (65535u + one));
 }
 
+DEVICE u32 maximum_bf16x2(u32 a, u32 b) {  // of both halves; NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y;
+#else
+  const float low = maximum_f32(__uint_as_float(a << 16), __uint_as_float(b << 16));
+  const float high = maximum_f32(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u));
+  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+#endif
+}
+
+template <int N>
+DEVICE float maximum_of_bf16(const u32 (&words)[N]) {
+  u32 m[1] = {words[0]};
+#pragma unroll
+  for (int k = 1; k < N; ++k) m[0] = maximum_bf16x2(m[0], words[k]);
+  return maximum_f32(bf16_of(m, 0, 1u), bf16_of(m, 1, 1u));
+}
+
 struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
 DEVICE Ratio ratio(float divisor) {
   const float high = __frcp_rn(divisor);
@@ -188,13 +206,7 @@ extern "C" __global__ void __launch_bounds__(256, 6) kiln_row_div_sum_exp_sub(co
   State0 t0[2];
 #pragma unroll
   for (int u = 0; u < 2; ++u) {
-    State0 e[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const float v0 = bf16_of(x0[u], k, 1u);
-      e[k] = State0{v0};
-    }
-    t0[u] = tree(e);
+    t0[u] = State0{maximum_of_bf16(x0[u])};
   }
   State0 s0 = tree(t0);
   s0 = join_block<8>(s0, shared0);
