@@ -1,6 +1,9 @@
 // dsl/contexts.cpp -- composes views into affine maps and applies them to operands.
 #include "dsl/contexts.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -45,12 +48,51 @@ Strided pull(const Strided& view, const Context& context) {
   return result;
 }
 
+/// A reshape seen from a context: the element's number in C order is an affine function of the context's space. Where
+/// each axis of that space steps within one digit of that number, written in the extents of `operand`, and no sum
+/// carries into the next digit, the digits are affine too.
+std::optional<Context> through_digits(const Context& outer, const Shape& operand) {
+  const Strided order = pull(contiguous("reshape", outer.shape, {}), outer);
+  const Strided digits = contiguous("reshape", operand, {});
+  Context inner;
+  inner.shape = operand;
+  inner.parent = outer.parent;
+  inner.space = outer.space;
+  std::int64_t start = order.offset;  // the least number
+  for (int axis = 0; axis < order.shape.rank; ++axis)
+    start += std::min<std::int64_t>(0, order.strides[axis]) * (order.shape.extents[axis] - 1);
+  Extents most = {};
+  for (int k = 0; k < operand.rank; ++k) {
+    if (operand.extents[k] <= 1) continue;
+    most[k] = inner.offset[k] = start / digits.strides[k] % operand.extents[k];
+  }
+  for (int axis = 0; axis < order.shape.rank; ++axis) {
+    const std::int64_t step = order.strides[axis], reach = order.shape.extents[axis] - 1;
+    if (step == 0 || reach == 0) continue;
+    int k = operand.rank - 1;
+    while (k >= 0 && (operand.extents[k] <= 1 || std::abs(step) >= digits.strides[k] * operand.extents[k])) --k;
+    if (k < 0 || step % digits.strides[k] != 0) return std::nullopt;
+    inner.rows[k][axis] = step / digits.strides[k];
+    most[k] += std::abs(inner.rows[k][axis]) * reach;
+    if (step < 0) inner.offset[k] -= inner.rows[k][axis] * reach;
+    if (most[k] >= operand.extents[k]) return std::nullopt;
+  }
+  return inner;
+}
+
 void append(std::vector<std::int64_t>& key, const Shape& shape) {
   key.push_back(shape.rank);
   key.insert(key.end(), shape.extents.begin(), shape.extents.begin() + shape.rank);
 }
 
 }  // namespace
+
+SplitShape unsplit(const Shape& shape) {
+  SplitShape split;
+  split.parts = shape;
+  for (int axis = 0; axis < shape.rank; ++axis) split.owner[axis] = axis;
+  return split;
+}
 
 Contexts::Contexts(const Shape& loop) { intern(identity(loop), {}); }
 
@@ -85,21 +127,22 @@ Context Contexts::aligned(int context, const Shape& shape) const {
   return result;
 }
 
-int Contexts::placed(const Shape& shape, const AxisMap& axes) {
+int Contexts::placed(const Shape& shape, const SplitShape& split, const AxisMap& axes) {
   Context context;
   context.shape = shape;
   context.space = contexts_[root].space;
-  for (int axis = 0; axis < shape.rank; ++axis)
-    if (axes[axis] >= 0) context.rows[axis][axes[axis]] = 1;
+  Extents steps;
+  steps.fill(1);
+  for (int part = split.parts.rank; part-- > 0;) {
+    const int axis = split.owner[part];
+    if (axes[part] >= 0) context.rows[axis][axes[part]] = steps[axis];
+    steps[axis] *= split.parts.extents[part];
+  }
   return intern(context, {});
 }
 
-bool Contexts::is_affine(const codegen::ViewSpec& spec, const Shape& operand, Where where) {
-  return spec.kind != ViewSpec::Kind::reshape || view_map(spec, operand, where).has_value();
-}
-
 int Contexts::reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
-                      const AxisMap& loop_axes) {
+                      const AxisMap& owner) {
   const Context outer = aligned(context, result);
   Context inner;
   inner.shape = operand;
@@ -108,25 +151,29 @@ int Contexts::reduced(int context, const codegen::ReductionSpec& spec, const Sha
   int kept = 0;
   for (int axis = 0; axis < operand.rank; ++axis) {
     const bool is_reduced = (spec.axes >> axis & 1) != 0;
-    if (is_reduced) {
-      if (loop_axes[axis] >= 0) inner.rows[axis][loop_axes[axis]] = 1;
-    } else {
+    if (!is_reduced) {
       inner.rows[axis] = outer.rows[kept];
       inner.offset[axis] = outer.offset[kept];
     }
     kept += !is_reduced || spec.keepdims ? 1 : 0;
   }
+  Extents steps;
+  steps.fill(1);
+  for (int at = inner.space.rank; at-- > 0;) {
+    if (owner[at] < 0) continue;
+    inner.rows[owner[at]][at] = steps[owner[at]];
+    steps[owner[at]] *= inner.space.extents[at];
+  }
   return intern(inner, places_[context]);
 }
 
-int Contexts::below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result,
-                    Where where) {
+std::optional<int> Contexts::affine_below(int context, const codegen::ViewSpec& spec, const Shape& operand,
+                                          const Shape& result, Where where) {
   const Context outer = aligned(context, result);
   const std::optional<ViewMap> map = view_map(spec, operand, where);
   if (!map) {
-    Context inner = identity(operand);
-    inner.parent = intern(outer, outer.parent < 0 ? where : places_[context]);
-    return intern(inner, where);
+    const std::optional<Context> digits = through_digits(outer, operand);
+    return digits ? std::optional(intern(*digits, places_[context])) : std::nullopt;
   }
   Context inner;
   inner.shape = operand;
@@ -142,6 +189,15 @@ int Contexts::below(int context, const codegen::ViewSpec& spec, const Shape& ope
     }
   }
   return intern(inner, places_[context]);
+}
+
+int Contexts::below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result,
+                    Where where) {
+  if (const std::optional<int> affine = affine_below(context, spec, operand, result, where)) return *affine;
+  const Context outer = aligned(context, result);
+  Context inner = identity(operand);
+  inner.parent = intern(outer, outer.parent < 0 ? where : places_[context]);
+  return intern(inner, where);
 }
 
 Strided Contexts::resolve(const Strided& view, int context) const {

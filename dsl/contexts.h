@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,14 @@ struct Context {
 /// Loop axes by axis of a value; -1 for an axis of extent 1 that no loop axis has.
 using AxisMap = std::array<int, max_rank>;
 
+/// A shape with some axes split, in order: axis `owner[j]` of the shape is a run of axes j of `parts`.
+struct SplitShape {
+  Shape parts;
+  AxisMap owner = {};
+};
+/// No axis split.
+SplitShape unsplit(const Shape& shape);
+
 class Contexts {
  public:
   explicit Contexts(const Shape& loop);
@@ -35,16 +44,17 @@ class Contexts {
   /// `context`.
   int below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result, Where where);
 
-  /// The context of a value of `shape` whose axis k runs along loop axis `axes[k]`.
-  int placed(const Shape& shape, const AxisMap& axes);
+  /// The context of a value of `shape`, split as `split` says, whose part j runs along loop axis `axes[j]`.
+  int placed(const Shape& shape, const SplitShape& split, const AxisMap& axes);
 
-  /// False for a reshape that no affine map describes: `below` then starts a context with a parent.
-  static bool is_affine(const codegen::ViewSpec& spec, const Shape& operand, Where where);
+  /// `below` where the map is affine; nullopt for a reshape whose axes cut across those of the context.
+  std::optional<int> affine_below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result,
+                                  Where where);
 
   /// The context of the operand, of shape `operand`, of a reduction whose result of shape `result` is reached in
-  /// `context`. Reduced axis k runs along loop axis `loop_axes[k]`, and stays at 0 where that is -1.
+  /// `context`. `owner[j]` is the operand's reduced axis that runs along loop axis j, -1 where none does.
   int reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
-              const AxisMap& loop_axes);
+              const AxisMap& owner);
 
   /// The map to the coordinates of a value of `shape` that is broadcast to the context's shape.
   Context aligned(int context, const Shape& shape) const;

@@ -54,7 +54,7 @@ void Drafting::build_groups() {
 }
 
 void Drafting::run_passes(Segment& segment) const {
-  codegen::PassOptions passes{call_.options.contract, call_.options.fast_math, machine_.traits.cuda, {}};
+  codegen::PassOptions passes;
   passes.holds_rows = segment.holds_rows;
   const auto reduced = segment.loop.span().last(static_cast<std::size_t>(segment.reduced));
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();

@@ -15,7 +15,8 @@
 
 namespace kiln::dsl {
 
-Strided over_loop(const Strided& view, const SegmentOutput& output, const Shape& loop) {
+Strided over_loop(const Strided& target, const SegmentOutput& output, const Shape& loop) {
+  const Strided view = *reshape(target, output.shape.span(), {});  // splits axes: never needs a copy
   Strided result = constant(loop);
   result.offset = view.offset;
   for (int axis = 0; axis < view.shape.rank; ++axis) {

@@ -29,8 +29,8 @@ std::string leaf_text(const Node& node) {
 
 /// What a node of arity > 0 is called here.
 std::string function_name(const Graph& body, const Node& node) {
-  constexpr const char* reductions[] = {"sum",     "prod",   "max",    "min",       "any",               "all",
-                                        "combine", "argmax", "argmin", "logsumexp", "squared_deviations"};
+  constexpr const char* reductions[] = {
+      "sum", "prod", "max", "min", "any", "all", "combine", "argmax", "argmin", "logsumexp", "squared_deviations"};
   switch (node.kind) {
     case NodeKind::cast:
       return name_of(node.type);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <deque>
-
-#include <fmt/format.h>
+#include <mutex>
 
 #include "dsl/drafting.h"
+#include "dsl/explain.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
@@ -17,66 +17,37 @@ namespace {
 
 using detail::Call;
 
+/// The machine code of a kernel as text, made when it is first read.
+struct MachineCode {
+  runtime::Binary binary;
+  KernelSource source;
+  CompileOptions options;
+  std::once_flag once;
+  std::string text;
+};
+
+const char* machine_code(const void* context) {
+  auto& code = *static_cast<MachineCode*>(const_cast<void*>(context));
+  std::call_once(code.once, [&] {
+    // The CPU's compiler prints assembly instead of PTX.
+    code.text = code.source.language == Language::cuda ? runtime::disassemble(code.binary)
+                                                       : runtime::compile(code.source, code.options, true).ptx;
+  });
+  return code.text.c_str();
+}
+
 /// Owns the texts that the public struct points at.
 struct OwningInspection : detail::Inspection {
   std::deque<std::string> texts;  // addresses stay
+  std::deque<MachineCode> code;
   std::vector<KernelInfo> infos;
   Text keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
 };
 
-constexpr int max_registers_per_thread = 255;
-
-/// Resident threads over the maximum of 2048 per multiprocessor, limited by registers (64 Ki, allotted by warps in
-/// units of 256) and blocks (32). Shared memory of elementwise kernels never binds.
-double occupancy(int registers, unsigned block) {
-  if (registers <= 0 || registers > max_registers_per_thread || block == 0) return -1;
-  const unsigned warps = (block + 31) / 32;
-  const unsigned registers_per_warp = (static_cast<unsigned>(registers) * 32 + 255) / 256 * 256;
-  const unsigned by_registers = 65536 / registers_per_warp / warps;
-  const unsigned blocks = std::min({by_registers, 64 / warps, 32u});
-  return static_cast<double>(blocks * warps) / 64.0;
-}
-
-std::string strides_text(const LoopNest& nest, std::size_t walk) {
-  const Extents& strides = nest.walks[walk].strides;
-  return to_text(std::span(strides.data(), static_cast<std::size_t>(nest.shape.rank)));
-}
-
-std::string access_lines(const DraftKernel& draft) {
-  std::string text;
-  for (std::size_t a = 0; a < draft.kernel.accesses.size(); ++a) {
-    const codegen::Access& access = draft.kernel.accesses[a];
-    text += fmt::format("    {:<6} {:<4} strides {}",
-                        access.store  ? "store"
-                        : access.iota ? "index"
-                                      : "load",
-                        name_of(access.type), strides_text(draft.nest, a));
-    if (!access.iota) text += fmt::format(", aligned to {} bytes", access.alignment);
-    text += access.aliased ? ", computed in place\n" : "\n";
-  }
-  return text;
-}
-
-std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, std::size_t number) {
-  std::string text = fmt::format("kernel {}: {}\n  computes {}\n  loop {} with {}-bit indices, schedule {}: {}\n",
-                                 number, info.name.c_str(), draft.kernel.comment, to_text(draft.nest.shape),
-                                 draft.kernel.index == codegen::IndexWidth::bits32 ? 32 : 64, draft.schedule.key(),
-                                 draft.schedule.reason);
-  text += access_lines(draft);
-  text += fmt::format("  moves {} bytes, the least possible for its operands\n", draft.bytes_moved);
-  if (info.registers >= 0) {
-    text += fmt::format("  {} registers, {} bytes spilled, {} bytes of shared memory", info.registers,
-                        std::max(0, info.spills), std::max(0, info.shared_bytes));
-    if (info.occupancy >= 0) text += fmt::format(", occupancy {:.0f} %", 100 * info.occupancy);
-    text += '\n';
-  }
-  return text;
-}
-
 KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, const Machine& machine,
                          const CodeFlags& flags) {
-  const KernelSource source = emit(draft.kernel, draft.schedule, machine, flags);
-  const runtime::Binary binary = runtime::compile(source, compile_options(machine, flags), machine.traits.cuda);
+  KernelSource source = emit(draft.kernel, draft.schedule, machine, flags);
+  runtime::Binary binary = runtime::compile(source, compile_options(machine, flags), machine.traits.cuda);
   KernelInfo info;
   info.name = owner.keep(binary.entry.empty() ? source.entry : binary.entry);
   info.source = owner.keep(source.text);
@@ -95,45 +66,18 @@ KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, cons
   }
   info.launch.shared_bytes = draft.shape.shared_bytes;
   info.launch.items = static_cast<unsigned>(draft.schedule.items * draft.schedule.vector);
-  if (machine.traits.cuda) info.occupancy = occupancy(binary.registers, threads);
+  info.launch.cluster = draft.shape.cluster;
+  if (machine.traits.cuda) {
+    const auto shared = static_cast<std::uint64_t>(std::max(0, binary.shared_bytes)) + draft.shape.shared_bytes;
+    info.occupancy = occupancy(binary.registers, threads, shared, machine.traits);
+  }
   info.bytes_moved = draft.bytes_moved;
+  MachineCode& code = owner.code.emplace_back();
+  code.binary = std::move(binary);
+  code.source = std::move(source);
+  code.options = compile_options(machine, flags);
+  info.sass = {&machine_code, &code};
   return info;
-}
-
-/// Bytes that must move whatever the number of kernels: every distinct operand read once, every result written once.
-std::int64_t least_bytes(const Draft& draft, unsigned input_count, unsigned target_count) {
-  std::int64_t total = 0;
-  std::vector<bool> seen(input_count + target_count);
-  for (const DraftKernel& kernel : draft.kernels) {
-    for (std::size_t a = 0; a < kernel.kernel.accesses.size(); ++a) {
-      const codegen::Access& access = kernel.kernel.accesses[a];
-      const std::uint32_t base = kernel.bases[a].number;
-      if (access.iota || base >= seen.size() || seen[base]) continue;
-      seen[base] = true;
-      std::int64_t elements = 1;
-      for (int axis = 0; axis < kernel.nest.shape.rank; ++axis)
-        if (kernel.nest.walks[a].strides[axis] != 0) elements *= kernel.nest.shape.extents[axis];
-      total += elements * static_cast<std::int64_t>(size_of(access.type));
-    }
-  }
-  for (unsigned t = 0; t < target_count; ++t) {
-    const TargetPlan& target = draft.targets[t];
-    if (!seen[input_count + t]) total += target.layout->size * static_cast<std::int64_t>(size_of(target.layout->dtype));
-  }
-  return total;
-}
-
-std::string explain(const Draft& draft, const Call& call, const Machine& machine, const OwningInspection& owner) {
-  std::int64_t moved = 0;
-  for (const DraftKernel& kernel : draft.kernels) moved += kernel.bytes_moved;
-  std::string text = fmt::format("{}{}: {} kernel{} for {}\n", call.name ? call.name : "expression", place(call.where),
-                                 draft.kernels.size(), draft.kernels.size() == 1 ? "" : "s", machine.arch);
-  for (const std::string& note : draft.notes) text += "  " + note + "\n";
-  if (draft.kernels.empty()) text += "  every result is empty: nothing is launched\n";
-  for (std::size_t k = 0; k < draft.kernels.size(); ++k) text += kernel_text(draft.kernels[k], owner.infos[k], k);
-  text += fmt::format("moves {} bytes; the least possible is {}\n", moved,
-                      least_bytes(draft, call.input_count, call.target_count));
-  return text;
 }
 
 }  // namespace
@@ -157,7 +101,7 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
     owner->infos.push_back(dsl::compiled_info(*owner, kernel, machine, flags));
   owner->graph = owner->keep(codegen::to_text(codegen::canonical(trace->graph)));
   owner->dot = owner->keep(codegen::to_dot(codegen::canonical(trace->graph)));
-  owner->explain = owner->keep(dsl::explain(draft, call, machine, *owner));
+  owner->explain = owner->keep(dsl::explain(draft, call, machine, owner->infos));
   owner->kernels = owner->infos.data();
   owner->kernel_count = static_cast<unsigned>(owner->infos.size());
   return owner.release();

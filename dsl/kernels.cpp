@@ -55,6 +55,22 @@ int capability_of(const std::string& arch) {
   return capability;
 }
 
+/// The largest card of an architecture that is not here: what bundles are usually made for.
+void describe_typical(int capability, codegen::DeviceTraits& traits) {
+  struct Card {
+    int capability, multiprocessors, threads, l2_mib;
+  };
+  constexpr Card cards[] = {{75, 72, 1024, 6},   {80, 108, 2048, 40},   {86, 84, 1536, 6},    {89, 142, 1536, 96},
+                            {90, 132, 2048, 50}, {100, 148, 2048, 126}, {120, 188, 1536, 128}};
+  const Card* card = &cards[0];
+  for (const Card& other : cards)
+    if (other.capability <= capability) card = &other;
+  traits.multiprocessors = card->multiprocessors;
+  traits.threads_per_multiprocessor = card->threads;
+  traits.l2_bytes = static_cast<std::size_t>(card->l2_mib) << 20;
+  traits.compute_capability = capability;
+}
+
 }  // namespace
 
 Machine machine_of(runtime::DeviceId device) {
@@ -74,8 +90,7 @@ Machine machine_of_arch(const std::string& arch) {
   if (!arch.starts_with("sm_") && !arch.starts_with("compute_"))
     fail<DeviceError>("inspect: no architecture is called '{}'; write \"sm_90\", \"compute_80\" or \"cpu\"", arch);
   Machine machine{{runtime::DeviceKind::cuda, 0}, arch, {}};
-  machine.traits.l2_bytes = std::size_t{50} << 20;
-  machine.traits.compute_capability = capability_of(arch);
+  describe_typical(capability_of(arch), machine.traits);
   return machine;
 }
 

@@ -119,19 +119,26 @@ std::int64_t joined_elements(const Source& source, NodeId node) {
 
 std::optional<AxisMap> match_axes(const Shape& operand, std::uint8_t reduced, const Shape& loop,
                                   std::span<const int> loop_axes) {
-  AxisMap result;
-  result.fill(-1);
+  AxisMap owner;
+  owner.fill(-1);
   std::vector<int> free(loop_axes.begin(), loop_axes.end());
   for (int axis = 0; axis < operand.rank; ++axis) {
-    if ((reduced >> axis & 1) == 0 || operand.extents[axis] == 1) continue;
-    const auto found =
-        std::find_if(free.begin(), free.end(), [&](int at) { return loop.extents[at] == operand.extents[axis]; });
-    if (found == free.end()) return std::nullopt;
-    result[axis] = *found;
-    free.erase(found);
+    const std::int64_t extent = operand.extents[axis];
+    if ((reduced >> axis & 1) == 0 || extent == 1) continue;
+    auto first = std::find_if(free.begin(), free.end(), [&](int at) { return loop.extents[at] == extent; });
+    auto last = first;
+    if (first != free.end()) {
+      ++last;
+    } else {
+      std::int64_t product = 1;
+      for (first = last = free.begin(); last != free.end() && product < extent; ++last) product *= loop.extents[*last];
+      if (product != extent) return std::nullopt;
+    }
+    for (auto at = first; at != last; ++at) owner[*at] = axis;
+    free.erase(first, last);
   }
   if (!free.empty()) return std::nullopt;
-  return result;
+  return owner;
 }
 
 std::string reduction_text(const Source& source, NodeId node) {

@@ -41,8 +41,9 @@ Shape operand_shape(const Source& source, NodeId node);
 /// Number of elements that one element of the result of reduction `node` joins.
 std::int64_t joined_elements(const Source& source, NodeId node);
 
-/// Pairs the axes of `operand` in the set `reduced` (extents of 1 apart) with `loop_axes` of `loop`, all of them, by
-/// extent and in order where possible; nullopt where the extents differ. Other axes get -1.
+/// Pairs the axes of `operand` in the set `reduced` (extents of 1 apart) with `loop_axes` of `loop`, all of them: the
+/// owner of a loop axis is the operand's axis that runs along it, alone or as one of several whose extents multiply to
+/// its own. nullopt where that cannot be; -1 for other loop axes.
 std::optional<AxisMap> match_axes(const Shape& operand, std::uint8_t reduced, const Shape& loop,
                                   std::span<const int> loop_axes);
 

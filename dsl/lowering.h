@@ -32,10 +32,11 @@ struct LoweringRules {
   }
 };
 
-/// A value to be computed: `node`, broadcast to `shape`, whose axes run along loop axes `axes`.
+/// A value to be computed: `node`, broadcast to `shape`, whose parts run along loop axes `axes`.
 struct Root {
   NodeId node;
   Shape shape;
+  SplitShape split;
   AxisMap axes;
 };
 

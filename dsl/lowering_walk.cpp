@@ -18,7 +18,7 @@ constexpr std::size_t max_body_nodes = 4'000'000;
 }  // namespace
 
 void Lowering::add(const Root& root) {
-  const Place first{root.node, contexts_.placed(root.shape, root.axes)};
+  const Place first{root.node, contexts_.placed(root.shape, root.split, root.axes)};
   pending_.push_back(first);
   while (!pending_.empty()) {
     const Place top = pending_.back();
@@ -84,12 +84,14 @@ bool Lowering::view_step(Place place, const Node& node) {
   if (inserted) {
     const codegen::ViewSpec& spec = graph_.view_spec(node);
     const Shape& from = source_.shapes[operand];
+    const Shape& to = source_.shapes[place.node];
+    const std::optional<int> below = contexts_.affine_below(place.context, spec, from, to, where(place.node));
     // A reduction cannot run below a reshape that no affine map describes.
-    if (levels_ && levels_->level[operand] > 0 && !Contexts::is_affine(spec, from, where(place.node))) {
-      cut(place, source_.shapes[place.node]);
+    if (!below && levels_ && levels_->level[operand] > 0) {
+      cut(place, to);
       return true;
     }
-    entry->second = contexts_.below(place.context, spec, from, source_.shapes[place.node], where(place.node));
+    entry->second = below ? *below : contexts_.below(place.context, spec, from, to, where(place.node));
   }
   return alias_step(place, {operand, entry->second});
 }
@@ -176,7 +178,7 @@ Body lower(const codegen::Graph& graph, std::span<const Shape> shapes, std::span
   AxisMap axes;
   std::iota(axes.begin(), axes.end(), 0);
   std::vector<Root> roots;
-  for (const NodeId output : outputs) roots.push_back({output, loop, axes});
+  for (const NodeId output : outputs) roots.push_back({output, loop, unsplit(loop), axes});
   return lower_roots(source, nullptr, rules, roots).body;
 }
 

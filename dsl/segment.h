@@ -3,7 +3,9 @@
 // A kernel has one iteration space: kept axes, then reduced ones. A reduction joins the kernel of the value that needs
 // it where its kept axes are all kept axes of the loop and its reduced axes run along the loop's reduced axes; any
 // other reduction is computed by an earlier kernel into a temporary, and read like an operand. So there are never more
-// kernels than reductions, scans and output shapes together.
+// kernels than reductions, scans, reshapes of values that need such, and output shapes together; of reductions that
+// need one another in a long chain every eighth adds one, which stores the values that the rest of the chain starts
+// from.
 #pragma once
 
 #include <string>
@@ -24,8 +26,11 @@ struct Temporary {
 struct SegmentOutput {
   bool is_temporary = false;
   std::uint32_t number = 0;  ///< of the target or the temporary
-  /// The loop axis along which each axis of the target's or temporary's shape runs; -1 for an axis of extent 1 that no
-  /// loop axis has. Loop axes that do not occur are reduced ones: the output has one value per row.
+  /// The target's or temporary's shape, with axes split where a reshape in the expression needs it: a view of any
+  /// memory of that shape.
+  Shape shape;
+  /// The loop axis along which each axis of `shape` runs; -1 for an axis of extent 1 that no loop axis has. Loop axes
+  /// that do not occur are reduced ones: the output has one value per row.
   std::array<int, max_rank> axes = {};
 };
 

@@ -16,7 +16,11 @@ namespace {
 constexpr std::size_t max_candidates = 4;
 constexpr int max_rounds = 8;
 
-std::int64_t elements_of(const Shape& loop) { return element_count("reduce", loop, {}); }
+/// Scans first, then the larger loop.
+bool is_better(const LoopChoice& a, const LoopChoice& b) {
+  const auto elements = [](const LoopChoice& choice) { return element_count("reduce", choice.loop, {}); };
+  return a.scans != b.scans ? a.scans : elements(a) > elements(b);
+}
 
 }  // namespace
 
@@ -27,7 +31,7 @@ NodeId SegmentPlanner::reduction_of(NodeId node) const {
 
 void SegmentPlanner::lower(const Item& item, ItemPlan& plan) const {
   const LoweringRules rules{plan.loop.loop, plan.loop.reduced, plan.loop.scans, item.rank, plan.cut};
-  const Root root{item.node, item.shape, plan.loop.axes};
+  const Root root{item.node, item.shape, plan.loop.value, plan.loop.axes};
   plan.lowered = lower_roots(source_, &levels_, rules, std::span(&root, 1));
 }
 
@@ -45,26 +49,24 @@ void SegmentPlanner::settle(const Item& item, ItemPlan& plan) const {
 }
 
 /// Loops in which a reduction that the item needs could run, the largest first.
-std::vector<LoopChoice> SegmentPlanner::candidates(const Item& item, const std::vector<Cut>& cuts) const {
+std::vector<LoopChoice> SegmentPlanner::candidates(const Item& item, const ItemPlan& elementwise) const {
   std::vector<LoopChoice> found;
-  for (const Cut& cut : cuts) {
+  const SplitShape& value = elementwise.loop.value;
+  for (const Cut& cut : elementwise.lowered.cuts) {
     const NodeId node = reduction_of(cut.node);
     const NodeKind kind = source_.graph[node].kind;
     const bool is_own = node == reduction_of(item.node);
     if ((kind != NodeKind::reduce && kind != NodeKind::scan) || (levels_.is_stored[node] && !is_own)) continue;
-    const std::optional<LoopChoice> choice = kind == NodeKind::scan
-                                                 ? scan_loop(source_, node, cut.context, item.shape)
-                                                 : reduction_loop(source_, node, cut.context, item.shape);
+    const std::optional<LoopChoice> choice = kind == NodeKind::scan ? scan_loop(source_, node, cut.context, value)
+                                                                    : reduction_loop(source_, node, cut.context, value);
     if (!choice) continue;
     const auto same = [&](const LoopChoice& other) {
       return other.order == choice->order && other.axes == choice->axes && other.scans == choice->scans;
     };
-    if (std::none_of(found.begin(), found.end(), same)) found.push_back(*choice);
+    if (std::none_of(found.begin(), found.end(), same))
+      found.insert(std::upper_bound(found.begin(), found.end(), *choice, is_better), *choice);
     if (found.size() == 4 * max_candidates) break;
   }
-  std::stable_sort(found.begin(), found.end(), [](const LoopChoice& a, const LoopChoice& b) {
-    return a.scans != b.scans ? a.scans : elements_of(a.loop) > elements_of(b.loop);
-  });
   if (found.size() > max_candidates) found.resize(max_candidates);
   return found;
 }
@@ -78,7 +80,13 @@ std::string SegmentPlanner::chain_reason(const codegen::ChainFacts& facts) const
 /// Fills `plan`, whose loop is given; false where nothing is gained by it.
 bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
   settle(item, plan);
-  const bool per_element = plan.loop.is_per_element(item.shape.rank);
+  const std::vector<NodeId> others = misaligned(plan.lowered, plan.loop, reduction_of(item.node));
+  if (!plan.loop.scans && !others.empty()) {
+    for (const NodeId node : others) reasons_.try_emplace(node, "it reads memory along the other direction");
+    plan.cut.insert(others.begin(), others.end());
+    settle(item, plan);
+  }
+  const bool per_element = plan.loop.is_per_element();
   std::vector<NodeId> needed = needed_by_others(plan.lowered);
   if (plan.loop.scans) {
     while (!needed.empty()) {
@@ -99,21 +107,64 @@ bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
   return !plan.lowered.fused.empty();
 }
 
+/// Axes split so that a reshape that would be cut is none: nullopt where no cut reshape can be helped.
+std::optional<SplitShape> SegmentPlanner::split_of(const ItemPlan& plan) const {
+  for (const Cut& cut : plan.lowered.cuts) {
+    if (source_.graph[cut.node].kind != NodeKind::view || levels_.is_stored[cut.node]) continue;
+    std::optional<SplitShape> split = split_for_reshape(source_, cut.node, cut.context, plan.loop.value);
+    if (split) return split;
+  }
+  return std::nullopt;
+}
+
 ItemPlan SegmentPlanner::plan(const Item& item) {
   ItemPlan elementwise;
-  elementwise.loop = elementwise_loop(item.shape);
+  elementwise.loop = elementwise_loop(unsplit(item.shape));
   lower(item, elementwise);
-  for (const LoopChoice& choice : candidates(item, elementwise.lowered.cuts)) {
+  while (const std::optional<SplitShape> split = split_of(elementwise)) {
+    elementwise.loop = elementwise_loop(*split);
+    lower(item, elementwise);
+  }
+  std::optional<ItemPlan> best;
+  for (const LoopChoice& choice : candidates(item, elementwise)) {
     ItemPlan plan;
     plan.loop = choice;
-    if (attempt(item, plan)) return plan;
+    // Fewer reductions computed elsewhere are fewer kernels; among equals the larger loop moves more bytes.
+    if (!attempt(item, plan) || (best && cut_reductions(plan) >= cut_reductions(*best))) continue;
+    best = std::move(plan);
+    if (best->loop.scans || best->lowered.cuts.empty()) break;
   }
-  // A target that the value broadcasts into may read it from a temporary; a temporary must not.
-  const bool reads_itself =
-      item.rank >= 0 && std::any_of(elementwise.lowered.cuts.begin(), elementwise.lowered.cuts.end(),
-                                    [&](const Cut& cut) { return cut.node == item.key; });
-  KILN_INTERNAL_CHECK(!reads_itself, "no loop for {}", reduction_text(source_, item.key));
-  return elementwise;
+  return best ? std::move(*best) : elementwise;
+}
+
+std::size_t SegmentPlanner::cut_reductions(const ItemPlan& plan) const {
+  std::unordered_set<NodeId> nodes;
+  for (const Cut& cut : plan.lowered.cuts) nodes.insert(reduction_of(cut.node));
+  return nodes.size();
+}
+
+/// Over the loop of `group`, where a value of the same extents that shares operands with it costs no pass of its own.
+std::optional<ItemPlan> SegmentPlanner::plan_beside(const Item& item, const ItemGroup& group) const {
+  ItemPlan plan;
+  plan.loop = group.loop();
+  if (plan.loop.reduced == 0 || plan.loop.scans) return std::nullopt;
+  plan.loop.value = unsplit(item.shape);
+  plan.loop.axes.fill(-1);
+  std::size_t next = 0;
+  std::array<int, 2> at = {0, plan.loop.loop.rank - plan.loop.reduced};  // of the next kept and reduced axis
+  for (int axis = 0; axis < item.shape.rank; ++axis) {
+    if (item.shape.extents[axis] == 1) continue;
+    if (next == plan.loop.order.size() || plan.loop.order[next].first != item.shape.extents[axis]) return std::nullopt;
+    plan.loop.axes[axis] = at[plan.loop.order[next++].second]++;
+  }
+  if (next != plan.loop.order.size()) return std::nullopt;
+  settle(item, plan);
+  const std::vector<Leaf>& leaves = plan.lowered.body.leaves;
+  const bool shares = std::any_of(leaves.begin(), leaves.end(),
+                                  [&](const Leaf& leaf) { return !leaf.iota && group.leaves.contains(leaf); });
+  plan.is_chain = true;
+  if (!shares || !accepts(group, plan)) return std::nullopt;
+  return plan;
 }
 
 std::string SegmentPlanner::reason_of(const Cut& cut, const ItemPlan& plan) const {

@@ -18,8 +18,9 @@ struct LoopAxis {
 };
 
 /// Kept axes, then reduced ones, each in the order given.
-std::optional<LoopChoice> arranged(const std::vector<LoopAxis>& order) {
+std::optional<LoopChoice> arranged(const std::vector<LoopAxis>& order, const SplitShape& value) {
   LoopChoice choice;
+  choice.value = value;
   choice.axes.fill(-1);
   if (order.size() > static_cast<std::size_t>(max_rank)) return std::nullopt;
   for (const bool reduced : {false, true}) {
@@ -34,6 +35,22 @@ std::optional<LoopChoice> arranged(const std::vector<LoopAxis>& order) {
   return choice;
 }
 
+/// The axis of the space that coordinate k of the context simply is; -1 where there is none.
+int unit_axis(const Context& context, int k) {
+  int found = -1;
+  for (int axis = 0; axis < context.space.rank; ++axis) {
+    if (context.rows[k][axis] == 0) continue;
+    if (found >= 0 || context.rows[k][axis] != 1) return -1;
+    found = axis;
+  }
+  return context.offset[k] == 0 ? found : -1;
+}
+
+bool moves_along(const Strided& view, int first, int last) {
+  return std::any_of(view.strides.begin() + first, view.strides.begin() + last,
+                     [](auto stride) { return stride != 0; });
+}
+
 /// The axis along which neighbours in memory lie: the smallest step.
 int nearest_axis(const Strided& view) {
   int nearest = -1;
@@ -46,49 +63,86 @@ int nearest_axis(const Strided& view) {
 
 }  // namespace
 
-bool LoopChoice::is_per_element(int rank) const {
-  return std::any_of(axes.begin(), axes.begin() + rank, [&](int axis) { return axis >= loop.rank - reduced; });
+bool LoopChoice::is_per_element() const {
+  return std::any_of(axes.begin(), axes.begin() + value.parts.rank,
+                     [&](int axis) { return axis >= loop.rank - reduced; });
 }
 
-LoopChoice elementwise_loop(const Shape& shape) {
+LoopChoice elementwise_loop(const SplitShape& value) {
   LoopChoice choice;
-  choice.loop = shape;
+  choice.loop = value.parts;
+  choice.value = value;
   choice.axes.fill(-1);
-  for (int axis = 0; axis < shape.rank; ++axis) choice.axes[axis] = axis;
+  for (int axis = 0; axis < value.parts.rank; ++axis) choice.axes[axis] = axis;
   return choice;
 }
 
+std::optional<SplitShape> split_for_reshape(const Source& source, NodeId node, const Context& context,
+                                            const SplitShape& value) {
+  if (context.parent >= 0) return std::nullopt;
+  const Strided from = contiguous("reshape", source.shapes[source.graph[node].operands[0]], {});
+  const Strided to = contiguous("reshape", context.shape, {});
+  std::array<std::vector<std::int64_t>, max_rank> extents;  // of the parts of each part, innermost first
+  for (int axis = 0; axis < value.parts.rank; ++axis) extents[axis] = {value.parts.extents[axis]};
+  std::size_t rank = static_cast<std::size_t>(value.parts.rank);
+  for (int k = 0; k < context.shape.rank; ++k) {
+    const int axis = unit_axis(context, k);
+    if (axis < 0 || value.parts.extents[axis] != context.shape.extents[k]) continue;
+    std::int64_t inner = to.strides[k];
+    const std::int64_t outer = inner * context.shape.extents[k];
+    std::vector<std::int64_t> parts;
+    for (int other = from.shape.rank; other-- > 0;) {
+      const std::int64_t border = from.strides[other];
+      if (from.shape.extents[other] == 1 || border <= inner || border >= outer) continue;
+      if (border % inner != 0 || outer % border != 0) return std::nullopt;
+      parts.push_back(border / inner);
+      inner = border;
+    }
+    rank += parts.size();
+    parts.push_back(outer / inner);
+    extents[axis] = parts;
+  }
+  if (rank == static_cast<std::size_t>(value.parts.rank) || rank > static_cast<std::size_t>(max_rank))
+    return std::nullopt;
+  SplitShape split;
+  for (int axis = 0; axis < value.parts.rank; ++axis) {
+    for (auto part = extents[axis].rbegin(); part != extents[axis].rend(); ++part) {
+      split.owner[split.parts.rank] = value.owner[axis];
+      split.parts.extents[split.parts.rank++] = *part;
+    }
+  }
+  return split;
+}
+
 std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, const Context& context,
-                                         const Shape& shape) {
+                                         const SplitShape& value) {
+  const Shape& shape = value.parts;
   if (context.parent >= 0) return std::nullopt;
   const codegen::ReductionSpec& spec = source.graph.reduction(source.graph[node]);
   const Shape operand = operand_shape(source, node);
   std::vector<char> placed(static_cast<std::size_t>(max_rank), 0);
   // The value's axes that the reduction does not depend on are its rows, unless there are none: then it is per row.
   std::vector<int> free;
-  int used = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
     if (shape.extents[axis] == 1) continue;
     bool depends = false;
     for (int k = 0; k < context.shape.rank; ++k) depends = depends || context.rows[k][axis] != 0;
-    if (depends) {
-      ++used;
-    } else {
-      free.push_back(axis);
-    }
+    if (!depends) free.push_back(axis);
   }
-  AxisMap rows;
-  rows.fill(-1);
+  AxisMap owner;
+  owner.fill(-1);
   if (!free.empty()) {
     const std::optional<AxisMap> matched = match_axes(operand, spec.axes, shape, free);
     if (!matched) return std::nullopt;
-    rows = *matched;
+    owner = *matched;
   }
   std::vector<LoopAxis> order;
   int kept = 0;
   for (int k = 0; k < operand.rank; ++k) {
     if (is_reduced(spec, k)) {
-      if (operand.extents[k] > 1) order.push_back({operand.extents[k], true, rows[k]});
+      if (free.empty() && operand.extents[k] > 1) order.push_back({operand.extents[k], true, -1});
+      for (const int axis : free)
+        if (owner[axis] == k) order.push_back({shape.extents[axis], true, axis});
     } else {
       for (int axis = 0; axis < shape.rank; ++axis) {
         if (shape.extents[axis] == 1 || context.rows[kept][axis] == 0 || placed[axis]) continue;
@@ -98,10 +152,12 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
     }
     kept += !is_reduced(spec, k) || spec.keepdims ? 1 : 0;
   }
-  return arranged(order);
+  return arranged(order, value);
 }
 
-std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context, const Shape& shape) {
+std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context,
+                                    const SplitShape& value) {
+  const Shape& shape = value.parts;
   if (context.parent >= 0) return std::nullopt;
   const int along = std::countr_zero(source.graph.reduction(source.graph[node]).axes);
   int value_axis = -1;
@@ -111,7 +167,7 @@ std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Con
   std::vector<LoopAxis> order;
   for (int axis = 0; axis < shape.rank; ++axis)
     if (shape.extents[axis] > 1) order.push_back({shape.extents[axis], axis == value_axis, axis});
-  std::optional<LoopChoice> choice = arranged(order);
+  std::optional<LoopChoice> choice = arranged(order, value);
   if (choice) choice->scans = true;
   return choice;
 }
@@ -124,10 +180,8 @@ codegen::ChainFacts chain_facts(std::span<const Leaf> leaves, const Shape& loop,
   facts.bytes = 0;
   for (const Leaf& leaf : leaves) {
     // Operands that all rows share, and those that are one value per row, are read once.
-    const auto moves = [](std::int64_t stride) { return stride != 0; };
-    const auto strides = leaf.view.strides.begin();
-    const bool by_row = kept == 0 || std::any_of(strides, strides + kept, moves);
-    if (leaf.iota || !by_row || !std::any_of(strides + kept, strides + loop.rank, moves)) continue;
+    const bool by_row = kept == 0 || moves_along(leaf.view, 0, kept);
+    if (leaf.iota || !by_row || !moves_along(leaf.view, kept, loop.rank)) continue;
     const auto bytes = static_cast<std::int64_t>(size_of(leaf.type));
     facts.bytes += bytes;
     if (nearest_axis(leaf.view) < kept) along_kept += bytes;
@@ -147,6 +201,33 @@ std::vector<NodeId> needed_by_others(const Lowered& lowered) {
   std::vector<NodeId> result;
   for (const Fused& fused : lowered.fused)
     if (is_needed[fused.body]) result.push_back(fused.node);
+  return result;
+}
+
+std::vector<NodeId> misaligned(const Lowered& lowered, const LoopChoice& loop, NodeId first) {
+  const Body& body = lowered.body;
+  const int kept = loop.loop.rank - loop.reduced;
+  enum : std::uint8_t { along_rows = 1, along_columns = 2 };
+  std::vector<std::uint8_t> directions(body.graph.size(), 0);  // of the loads below, down to other reductions
+  std::vector<std::uint8_t> joined(body.graph.size(), 0);
+  for (NodeId id = 0; id < body.graph.size(); ++id) {
+    const codegen::Node& node = body.graph[id];
+    for (const NodeId operand : node.inputs()) directions[id] |= directions[operand];
+    if (node.kind == codegen::NodeKind::load) {
+      const Strided& view = body.leaves[node.payload].view;
+      const bool moves = moves_along(view, 0, kept) && moves_along(view, kept, loop.loop.rank);
+      if (moves) directions[id] = nearest_axis(view) < kept ? along_columns : along_rows;
+    } else if (node.kind == codegen::NodeKind::reduce) {
+      std::swap(joined[id], directions[id]);
+    }
+  }
+  std::uint8_t wanted = 0;
+  for (const Fused& fused : lowered.fused)
+    if (wanted == 0 || fused.node == first) wanted = joined[fused.body];
+  std::vector<NodeId> result;
+  for (const Fused& fused : lowered.fused)
+    if ((wanted | joined[fused.body]) == (along_rows | along_columns) && wanted != joined[fused.body])
+      result.push_back(fused.node);
   return result;
 }
 

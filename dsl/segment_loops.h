@@ -15,28 +15,39 @@ struct LoopChoice {
   Shape loop;
   int reduced = 0;
   bool scans = false;
-  AxisMap axes = {};  ///< of the value
+  SplitShape value;   ///< the value's shape, with axes split where a reshape on the way needs it
+  AxisMap axes = {};  ///< of the parts of the value
   /// Extents in the order of the axes of the first reduction's operand, and which of them are reduced. Values whose
   /// loops agree in this are computed together: they read their operands in the same order.
   std::vector<std::pair<std::int64_t, bool>> order;
 
   /// Does the value change along a reduced axis?
-  bool is_per_element(int rank) const;
+  bool is_per_element() const;
 };
 
-LoopChoice elementwise_loop(const Shape& shape);
+LoopChoice elementwise_loop(const SplitShape& value);
 
-/// The loop of a value of `shape` in which the reduction `node`, met in `context` of the value's own coordinates, runs;
+/// `value` with axes split so that the reshape `node`, met in `context` of the value's own parts, is affine; nullopt
+/// where that changes nothing.
+std::optional<SplitShape> split_for_reshape(const Source& source, NodeId node, const Context& context,
+                                            const SplitShape& value);
+
+/// The loop of a value in which the reduction `node`, met in `context` of the value's own coordinates, runs;
 /// nullopt where it cannot: its rows are not those of the value.
-std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, const Context& context, const Shape& shape);
+std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, const Context& context,
+                                         const SplitShape& value);
 
 /// The same for a scan.
-std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context, const Shape& shape);
+std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context, const SplitShape& value);
 
 codegen::ChainFacts chain_facts(std::span<const Leaf> leaves, const Shape& loop, int reduced);
 
 /// The reductions (or scans) of `lowered` that another one needs.
 std::vector<NodeId> needed_by_others(const Lowered& lowered);
+
+/// Those that read memory along the other direction than `first`: their rows are contiguous where its are columns, or
+/// the other way round. Over one loop one of the two would read a line of memory for every element.
+std::vector<NodeId> misaligned(const Lowered& lowered, const LoopChoice& loop, NodeId first);
 
 /// Those met in two contexts, or both fused and cut.
 std::vector<NodeId> ambiguous(const Lowered& lowered, const codegen::Graph& graph);

@@ -37,7 +37,7 @@ Segmentation elementwise_segments(const Source& source, std::span<const Shape> l
       same = result.segments.emplace(same);
       same->loop = loops[t];
     }
-    same->outputs.push_back({false, t, elementwise_loop(loops[t]).axes});
+    same->outputs.push_back({false, t, loops[t], elementwise_loop(unsplit(loops[t])).axes});
   }
   for (Segment& segment : result.segments) {
     std::vector<NodeId> outputs;
@@ -60,8 +60,10 @@ bool SegmentPlanner::accepts(const ItemGroup& group, const ItemPlan& plan) const
   }
   for (const Cut& cut : plan.lowered.cuts)
     if (group.fused.contains(reduction_of(cut.node))) return false;
-  if (plan.lowered.fused.empty()) return true;
+  if (loop.reduced == 0 || loop.scans) return true;
   if (group.fused.size() + plan.lowered.fused.size() > max_reductions) return false;
+  const codegen::ChainFacts own = chain_facts(plan.lowered.body.leaves, loop.loop, loop.reduced);
+  if (own.bytes > 0 && own.columns != group.columns) return false;
   if (!group.is_chain && !plan.is_chain) return true;
   std::vector<Leaf> leaves(group.leaves.begin(), group.leaves.end());
   for (const Leaf& leaf : plan.lowered.body.leaves)
@@ -75,6 +77,8 @@ void SegmentPlanner::join(ItemGroup& group, Item item, ItemPlan plan) const {
     group.read.insert(reduction_of(cut.node));
     group.highest_read = std::max(group.highest_read, levels_.rank(source_.graph, cut.node));
   }
+  const LoopChoice& loop = plan.loop;
+  if (group.items.empty()) group.columns = chain_facts(plan.lowered.body.leaves, loop.loop, loop.reduced).columns;
   group.leaves.insert(plan.lowered.body.leaves.begin(), plan.lowered.body.leaves.end());
   group.is_chain = group.is_chain || plan.is_chain;
   group.items.push_back(item);
@@ -89,13 +93,60 @@ void SegmentPlanner::place(std::vector<ItemGroup>& groups, Item item, ItemPlan p
 }
 
 void SegmentPlanner::plan_targets(std::span<const Shape> loops) {
+  std::vector<std::pair<Item, ItemPlan>> elementwise;
   for (std::uint32_t t = 0; t < loops.size(); ++t) {
     if (is_empty(loops[t])) continue;
     const NodeId node = source_.graph.outputs[t];
     const Item item{node, node, loops[t], false, t, -1};
     ItemPlan plan = this->plan(item);
+    if (plan.loop.reduced == 0) {
+      elementwise.emplace_back(item, std::move(plan));
+    } else {
+      request(item, plan);
+      place(targets_, item, std::move(plan));
+    }
+  }
+  for (auto& [item, plan] : elementwise) {
+    ItemGroup* beside = nullptr;
+    for (ItemGroup& group : targets_) {
+      std::optional<ItemPlan> shared = plan_beside(item, group);
+      if (!shared) continue;
+      plan = std::move(*shared);
+      beside = &group;
+      break;
+    }
     request(item, plan);
-    place(targets_, item, std::move(plan));
+    beside ? join(*beside, item, std::move(plan)) : place(targets_, item, std::move(plan));
+  }
+}
+
+Item SegmentPlanner::temporary_item(NodeId node) const {
+  const Node& at = source_.graph[node];
+  const NodeId value = at.kind == NodeKind::view && !levels_.is_value(source_.graph, node) ? at.operands[0] : node;
+  return {node, value, source_.shapes[value], true, numbers_.at(node), levels_.rank(source_.graph, node)};
+}
+
+/// Reductions that run in the group anyway and that others wait for are stored by it, not computed once more: where
+/// nothing that the group reads, and no kernel of the same rank, may be one of those others.
+void SegmentPlanner::take_along(std::vector<ItemGroup>& groups, ItemGroup& group) {
+  const auto is_read = [](const ItemGroup& other, NodeId node) { return other.read.contains(node); };
+  std::vector<NodeId> nodes;
+  for (auto& [rank, wanted] : wanted_) {
+    if (group.highest_read > rank) continue;
+    for (const NodeId wanted_node : wanted) {
+      const NodeId node = reduction_of(wanted_node);
+      const bool waits =
+          std::any_of(groups.begin(), groups.end(), [&](const ItemGroup& g) { return is_read(g, node); });
+      if (group.fused.contains(node) && !waits) nodes.push_back(wanted_node);
+    }
+  }
+  for (const NodeId node : nodes) {
+    const Item item = temporary_item(node);
+    ItemPlan plan = this->plan(item);
+    if (!accepts(group, plan)) continue;
+    request(item, plan);
+    join(group, item, std::move(plan));
+    std::erase(wanted_[item.rank], node);
   }
 }
 
@@ -109,23 +160,23 @@ void SegmentPlanner::plan_temporaries(int rank) {
     group = may_share ? targets_.erase(group) : std::next(group);
   }
   std::vector<NodeId> nodes = std::move(wanted_[rank]);
+  wanted_.erase(rank);
   std::sort(nodes.begin(), nodes.end());
   for (const NodeId node : nodes) {
-    const Node& at = source_.graph[node];
-    const NodeId value = at.kind == NodeKind::view && !levels_.is_value(source_.graph, node) ? at.operands[0] : node;
-    const Item item{node, value, source_.shapes[value], true, numbers_.at(node), rank};
+    const Item item = temporary_item(node);
     ItemPlan plan = this->plan(item);
     request(item, plan);
     place(groups, item, std::move(plan));
   }
-  for (ItemGroup& group : groups) {
-    const bool waits =
-        std::any_of(group.items.begin(), group.items.end(), [](const Item& i) { return i.is_temporary; });
-    (waits ? finished_ : targets_).push_back(std::move(group));
-  }
+  const auto is_awaited = [](const ItemGroup& group) {
+    return std::any_of(group.items.begin(), group.items.end(), [](const Item& item) { return item.is_temporary; });
+  };
+  for (ItemGroup& group : groups)
+    if (is_awaited(group)) take_along(groups, group);
+  for (ItemGroup& group : groups) (is_awaited(group) ? finished_ : targets_).push_back(std::move(group));
 }
 
-void SegmentPlanner::finish(const ItemGroup& group) {
+void SegmentPlanner::finish(ItemGroup& group) {
   const LoopChoice& loop = group.loop();
   Segment segment;
   segment.loop = loop.loop;
@@ -135,12 +186,13 @@ void SegmentPlanner::finish(const ItemGroup& group) {
   for (std::size_t i = 0; i < group.items.size(); ++i) {
     const Item& item = group.items[i];
     const ItemPlan& plan = group.plans[i];
-    roots.push_back({item.node, item.shape, plan.loop.axes});
-    segment.outputs.push_back({item.is_temporary, item.number, plan.loop.axes});
+    roots.push_back({item.node, item.shape, plan.loop.value, plan.loop.axes});
+    segment.outputs.push_back({item.is_temporary, item.number, plan.loop.value.parts, plan.loop.axes});
     rules.cut.insert(plan.cut.begin(), plan.cut.end());
-    if (item.rank >= 0) rules.rank = item.rank;
+    rules.rank = std::max(rules.rank, item.rank);
   }
-  segment.body = lower_roots(source_, &levels_, rules, roots).body;
+  segment.body = group.items.size() == 1 ? std::move(group.plans.front().lowered.body)
+                                         : lower_roots(source_, &levels_, rules, roots).body;
   for (Leaf& leaf : segment.body.leaves)
     if (leaf.temporary >= 0) leaf.temporary = static_cast<int>(numbers_.at(static_cast<NodeId>(leaf.temporary)));
   codegen::Graph& body = segment.body.graph;
@@ -156,16 +208,16 @@ void SegmentPlanner::finish(const ItemGroup& group) {
 
 Segmentation SegmentPlanner::run(std::span<const Shape> loops) {
   plan_targets(loops);
-  while (!wanted_.empty()) {
-    const int rank = wanted_.rbegin()->first;
-    plan_temporaries(rank);
-    wanted_.erase(rank);
-  }
+  while (!wanted_.empty()) plan_temporaries(wanted_.rbegin()->first);
   std::reverse(finished_.begin(), finished_.end());
   std::sort(targets_.begin(), targets_.end(),
             [](const ItemGroup& a, const ItemGroup& b) { return a.items.front().number < b.items.front().number; });
+  if (targets_.size() > 1) {
+    const char* reason = "results of different shapes, or reduced along different axes, do not share a loop";
+    result_.notes.push_back(fmt::format("{} kernels for results: {}", targets_.size(), reason));
+  }
   std::move(targets_.begin(), targets_.end(), std::back_inserter(finished_));
-  for (const ItemGroup& group : finished_) finish(group);
+  for (ItemGroup& group : finished_) finish(group);
   return std::move(result_);
 }
 
@@ -174,12 +226,10 @@ Segmentation segment(const codegen::Graph& graph, std::span<const Shape> shapes,
   const Source source{graph, shapes, operands};
   Segmentation result =
       is_elementwise(graph) ? elementwise_segments(source, loops) : SegmentPlanner(source, device).run(loops);
-  std::size_t writers = 0;
-  for (const Segment& segment : result.segments)
-    writers += std::any_of(segment.outputs.begin(), segment.outputs.end(),
-                           [](const SegmentOutput& output) { return !output.is_temporary; });
-  if (writers > 1)
-    result.notes.push_back(fmt::format("{} kernels: outputs of different shapes do not share a loop", writers));
+  if (is_elementwise(graph) && result.segments.size() > 1) {
+    const char* reason = "outputs of different shapes do not share a loop";
+    result.notes.push_back(fmt::format("{} kernels: {}", result.segments.size(), reason));
+  }
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -38,6 +39,7 @@ struct ItemGroup {
   std::unordered_set<NodeId> read;  ///< reductions and other values read from temporaries
   std::unordered_set<Leaf, LeafHash> leaves;
   bool is_chain = false;
+  bool columns = false;   ///< ChainFacts::columns
   int highest_read = -1;  ///< rank
   const LoopChoice& loop() const { return plans.front().loop; }
 };
@@ -52,7 +54,10 @@ class SegmentPlanner {
  private:
   // segment_items.cpp: one item
   ItemPlan plan(const Item& item);
-  std::vector<LoopChoice> candidates(const Item& item, const std::vector<Cut>& cuts) const;
+  std::vector<LoopChoice> candidates(const Item& item, const ItemPlan& elementwise) const;
+  std::optional<SplitShape> split_of(const ItemPlan& plan) const;
+  std::optional<ItemPlan> plan_beside(const Item& item, const ItemGroup& group) const;
+  std::size_t cut_reductions(const ItemPlan& plan) const;
   bool attempt(const Item& item, ItemPlan& plan);
   void lower(const Item& item, ItemPlan& plan) const;
   void settle(const Item& item, ItemPlan& plan) const;
@@ -63,10 +68,12 @@ class SegmentPlanner {
   // segment.cpp: groups of items
   void plan_targets(std::span<const Shape> loops);
   void plan_temporaries(int rank);
+  void take_along(std::vector<ItemGroup>& groups, ItemGroup& group);
+  Item temporary_item(NodeId node) const;
   bool accepts(const ItemGroup& group, const ItemPlan& plan) const;
   void join(ItemGroup& group, Item item, ItemPlan plan) const;
   void place(std::vector<ItemGroup>& groups, Item item, ItemPlan plan) const;
-  void finish(const ItemGroup& group);
+  void finish(ItemGroup& group);
   NodeId reduction_of(NodeId node) const;
 
   const Source& source_;

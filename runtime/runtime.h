@@ -53,6 +53,11 @@ Binary compile(const KernelSource& source, const CompileOptions& options, bool w
 /// The same through the memory and disk caches: compiled once per key and process, unrelated keys never wait.
 std::shared_ptr<const Binary> cached_binary(const KernelSource& source, const CompileOptions& options);
 
+/// The machine code of a cubin as text; empty where disassembler() is, or where the image is PTX.
+std::string disassemble(const Binary& binary);
+/// The path of nvdisasm or cuobjdump, looked for in PATH and in CUDA toolkits; empty where neither is.
+std::string disassembler();
+
 /// Counters for tests and `kiln cache stats`; monotonic per process.
 struct CacheCounters {
   std::uint64_t compiles = 0, memory_hits = 0, disk_hits = 0, disk_misses = 0, disk_rejects = 0, disk_errors = 0;

@@ -17,20 +17,23 @@ bool is_function(const Node& node) {
 
 /// Functions keep the arithmetic units busy by themselves; light bodies need several independent chains.
 int choose_batch(const Kernel& kernel) {
+  const Stages stages = stages_of(kernel);
   std::size_t widest = 1;
   int nodes = 0;
   bool heavy = false;
-  const auto visit = [&](const Graph& graph) {
-    for (const Node& node : graph.nodes()) {
-      widest = std::max(widest, size_of(real_of(node.type)));
-      heavy = heavy || is_function(node);
-      ++nodes;
-    }
+  const auto visit = [&](const Node& node) {
+    widest = std::max(widest, size_of(real_of(node.type)));
+    heavy = heavy || is_function(node);
+    ++nodes;
   };
-  visit(kernel.body);
-  for (const Node& node : kernel.body.nodes()) {
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    const Node& node = kernel.body[id];
+    if (stages.per_element[id] != 0) visit(node);
     if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan) continue;
-    if (const auto& combiner = kernel.body.reduction(node).combiner) visit(*combiner);
+    // The larger the batch, the fewer exponentials a logsumexp takes.
+    const ReductionSpec& spec = kernel.body.reduction(node);
+    if (!spec.combiner || spec.kind == Reduction::logsumexp) continue;
+    for (const Node& joined : spec.combiner->nodes()) visit(joined);
   }
   if (heavy || nodes > 60) return 1;
   return widest > 4 ? 2 : 4;
@@ -38,11 +41,11 @@ int choose_batch(const Kernel& kernel) {
 
 }  // namespace
 
-ReductionPrinter::ReductionPrinter(const Kernel& described, const EmitOptions& chosen)
+ReductionPrinter::ReductionPrinter(const Kernel& described, Template form, const EmitOptions& chosen)
     : KernelFrame(described, chosen),
       batch_(choose_batch(described)),
       stages_(stages_of(described)),
-      form_(cpu_reduction(described)),
+      form_(cpu_reduction(described, form)),
       body_(b, library, described.body, chosen.contract),
       reductions_(described.body.size()),
       values_(described.accesses.size()) {
@@ -149,6 +152,15 @@ void ReductionPrinter::load_broadcasts(const std::vector<NodeId>& nodes) {
   }
 }
 
+std::string ReductionPrinter::slot(const std::string& number, std::size_t component) {
+  std::size_t before = 0;
+  for (std::size_t c = 0; c < component; ++c) before += size_of(form_.components[c]);
+  const std::string start = scalar_multiply(b, slots_, fmt::format("{}", before));
+  const std::string offset =
+      scalar_add(b, start, scalar_multiply(b, number, fmt::format("{}", size_of(form_.components[component]))));
+  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", workspace, offset));
+}
+
 void ReductionPrinter::print_start() {
   b.line("%empty = icmp sge i64 %begin, %end");
   b.line("br i1 %empty, label %exit, label %start");
@@ -164,9 +176,10 @@ std::string ReductionPrinter::finish(const std::string& entry) {
   return module(entry);
 }
 
-std::string print_reduction(const Kernel& kernel, const EmitOptions& options, const std::string& entry) {
-  return cpu_reduction(kernel).columns ? print_column_reduction(kernel, options, entry)
-                                       : print_row_reduction(kernel, options, entry);
+std::string print_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options,
+                            const std::string& entry) {
+  return cpu_reduction(kernel, schedule.form).columns ? print_column_reduction(kernel, options, entry)
+                                                      : print_row_reduction(kernel, options, entry);
 }
 
 }  // namespace kiln::codegen

@@ -15,7 +15,8 @@ using Variables = std::vector<std::string>;  ///< addresses, one per component o
 
 class RowPrinter : ReductionPrinter {
  public:
-  RowPrinter(const Kernel& described, const EmitOptions& chosen) : ReductionPrinter(described, chosen) {}
+  RowPrinter(const Kernel& described, const EmitOptions& chosen)
+      : ReductionPrinter(described, Template::row_reduction, chosen) {}
   std::string print(const std::string& entry);
 
  private:
@@ -26,8 +27,12 @@ class RowPrinter : ReductionPrinter {
   void print_chunks();
   void print_units();
   void print_finish();
+  void print_finish_of_scans();
+  void join_chunks(const std::string& first, const std::string& end, const std::vector<NodeId>& pass);
   void print_row_level(int depth);
+  void print_identities(const std::vector<NodeId>& pass);
   void print_pass(const std::vector<NodeId>& pass, const Range& range);
+  void print_split(const std::vector<NodeId>& pass, const Range& range, const CarryLoop& units);
   void for_lines(const Range& range, const std::vector<NodeId>& nodes, const std::function<void()>& line);
   void accumulate(const std::vector<NodeId>& pass, const std::vector<std::vector<Parts>>& elements,
                   const IrValue* mask);
@@ -40,14 +45,13 @@ class RowPrinter : ReductionPrinter {
   Range range_of(const std::vector<std::string>& coordinates);
   void store_slots(const std::string& number, const std::vector<NodeId>& pass);
   void join_slots(const std::string& number, const std::vector<NodeId>& pass);
-  std::string slot(const std::string& number, std::size_t component);
   Variables& variables_of(NodeId id);
 
   std::vector<std::string> row_;         ///< base addresses of the row
   std::vector<Variables> accumulators_;  ///< by node
   std::string lines_, inner_;
   // Kernels whose rows split into chunks:
-  std::string lines_per_chunk_, groups_, blocks_, chunks_, slots_;
+  std::string chunk_, lines_per_chunk_, groups_, blocks_, chunks_;
 };
 
 Variables& RowPrinter::variables_of(NodeId id) {
@@ -78,14 +82,21 @@ void RowPrinter::print_chunks() {
   inner_ = extents.back();
   lines_ = product_of(b, {extents.begin() + static_cast<std::ptrdiff_t>(kept()), extents.end() - 1});
   if (!form_.splits) return;
-  const std::string chunk = fmt::format("{}", cpu_chunk_elements);
-  blocks_ = scalar_greatest(b, ceil_divide(b, inner_, chunk), "1");
-  const std::string fitting = b.emit_scalar(fmt::format("udiv i64 {}, {}", chunk, scalar_greatest(b, inner_, "1")));
+  const std::vector<std::string> kept_extents(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(kept()));
+  const std::string rows = product_of(b, kept_extents);
+  chunk_ = fmt::format("{}", cpu_chunk_elements);
+  if (!stages_.scans.empty()) {
+    const std::string even = ceil_divide(b, inner_, fmt::format("{}", cpu_scan_chunks));
+    const std::string many = b.emit_scalar(fmt::format("icmp sge i64 {}, {}", rows, cpu_scan_rows));
+    const std::string length = scalar_greatest(b, even, chunk_);
+    chunk_ = b.emit_scalar(fmt::format("select i1 {}, i64 {}, i64 {}", many, scalar_greatest(b, inner_, "1"), length));
+  }
+  blocks_ = scalar_greatest(b, ceil_divide(b, inner_, chunk_), "1");
+  const std::string fitting = b.emit_scalar(fmt::format("udiv i64 {}, {}", chunk_, scalar_greatest(b, inner_, "1")));
   lines_per_chunk_ = scalar_greatest(b, fitting, "1");
   groups_ = scalar_greatest(b, ceil_divide(b, lines_, lines_per_chunk_), "1");
   chunks_ = scalar_multiply(b, groups_, blocks_);
-  const std::vector<std::string> rows(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(kept()));
-  slots_ = scalar_multiply(b, product_of(b, rows), chunks_);
+  slots_ = scalar_multiply(b, rows, chunks_);
 }
 
 RowPrinter::Range RowPrinter::range_of(const std::vector<std::string>& coordinates) {
@@ -95,19 +106,9 @@ RowPrinter::Range RowPrinter::range_of(const std::vector<std::string>& coordinat
   const std::string& group = coordinates[coordinates.size() - 2];
   range.first_line = scalar_multiply(b, group, lines_per_chunk_);
   range.last_line = scalar_least(b, scalar_add(b, range.first_line, lines_per_chunk_), lines_);
-  range.first = scalar_multiply(b, block, fmt::format("{}", cpu_chunk_elements));
-  range.last = scalar_least(b, scalar_add(b, range.first, fmt::format("{}", cpu_chunk_elements)), inner_);
+  range.first = scalar_multiply(b, block, chunk_);
+  range.last = scalar_least(b, scalar_add(b, range.first, chunk_), inner_);
   return range;
-}
-
-/// Address of the component of the state that slot `number` of the workspace holds.
-std::string RowPrinter::slot(const std::string& number, std::size_t component) {
-  std::size_t before = 0;
-  for (std::size_t c = 0; c < component; ++c) before += size_of(form_.components[c]);
-  const std::string start = scalar_multiply(b, slots_, fmt::format("{}", before));
-  const std::string offset =
-      scalar_add(b, start, scalar_multiply(b, number, fmt::format("{}", size_of(form_.components[component]))));
-  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", workspace, offset));
 }
 
 /// Leaves the states of a chunk, joined over the lanes, in the workspace.
@@ -136,6 +137,14 @@ void RowPrinter::join_slots(const std::string& number, const std::vector<NodeId>
     }
     store(state_of(id).join(load(state_of(id), variables_of(id)), chunk), variables_of(id));
   }
+}
+
+/// The states of the slots [first, end), joined in order, in every lane of the variables.
+void RowPrinter::join_chunks(const std::string& first, const std::string& end, const std::vector<NodeId>& pass) {
+  print_identities(pass);
+  const CountedLoop chunks = begin_loop(b, first, end);
+  join_slots(chunks.counter, pass);
+  end_loop(b, chunks);
 }
 
 void RowPrinter::print_row_level(int depth) {
@@ -178,10 +187,14 @@ void RowPrinter::accumulate(const std::vector<NodeId>& pass, const std::vector<s
   }
 }
 
+void RowPrinter::print_identities(const std::vector<NodeId>& pass) {
+  for (const NodeId id : pass) store(state_of(id).identity(body_), variables_of(id));
+}
+
 void RowPrinter::print_pass(const std::vector<NodeId>& pass, const Range& range) {
+  print_identities(pass);
   std::vector<NodeId> roots;
   for (const NodeId id : pass) {
-    store(state_of(id).identity(body_), variables_of(id));
     for (const NodeId operand : state_of(id).operands()) roots.push_back(operand);
   }
   const std::vector<NodeId> nodes = needed(roots, [&](NodeId id) { return !per_element(id); });
@@ -224,14 +237,14 @@ void RowPrinter::print_scan(NodeId id) {
   ReductionState& state = state_of(id);
   const Variables& carry = variables_of(id);
   const Parts before = load(state, carry);
-  const Parts prefixes = state.prefixes(state.state_of(state.element(body_)), state.identity(body_));
-  body_.set_value(id, state.result(state.join(before, prefixes)));
-  store(state.join(before, state.last_lane(prefixes)), carry);
+  const Parts prefixes = state.prefixes(state.element(body_), state.identity(body_));
+  body_.set_value(id, state.result(state.absorb(before, prefixes)));
+  store(state.absorb(before, state.last_lane(prefixes)), carry);
 }
 
+/// Scans continue from the states in their variables.
 void RowPrinter::print_element_outputs(const Range& range) {
   const std::vector<NodeId> nodes = needed(outputs(true), [&](NodeId id) { return !per_element(id); });
-  for (const NodeId id : stages_.scans) store(state_of(id).identity(body_), variables_of(id));
   const auto vector = [&](const std::string& i, const IrValue* mask) {
     load_vectors(nodes, i, mask);
     for (const NodeId id : nodes) {
@@ -257,6 +270,15 @@ void RowPrinter::print_row_outputs() {
   }
 }
 
+/// A chunk of several leaves its states in the workspace and is done.
+void RowPrinter::print_split(const std::vector<NodeId>& pass, const Range& range, const CarryLoop& units) {
+  const std::string split = begin_if(b, b.emit_scalar(fmt::format("icmp sgt i64 {}, 1", chunks_)));
+  if (!stages_.scans.empty()) print_pass(pass, range);
+  store_slots(units.loop.counter, pass);
+  b.line(fmt::format("br label %{}.latch", units.loop.name));
+  b.label(split + ".done");
+}
+
 void RowPrinter::print_units() {
   std::vector<std::string> space(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(kept()));
   if (form_.splits) space.insert(space.end(), {groups_, blocks_});
@@ -266,18 +288,17 @@ void RowPrinter::print_units() {
   coordinates.resize(kept());
   row_ = moved(base_addresses(), 0, coordinates);
   print_row_level(0);
+  if (form_.splits && !stages_.scans.empty()) print_split(stages_.scans, range, units);
   for (std::size_t p = 0; p < stages_.passes.size(); ++p) {
     print_pass(stages_.passes[p], range);
-    if (form_.splits) {
-      const std::string split = begin_if(b, b.emit_scalar(fmt::format("icmp sgt i64 {}, 1", chunks_)));
-      store_slots(units.loop.counter, stages_.passes[p]);
-      b.line(fmt::format("br label %{}.latch", units.loop.name));
-      b.label(split + ".done");
-    }
+    if (form_.splits) print_split(stages_.passes[p], range, units);
     print_results(stages_.passes[p]);
     print_row_level(static_cast<int>(p) + 1);
   }
-  if (stages_.has_element_outputs) print_element_outputs(range);
+  if (stages_.has_element_outputs) {
+    print_identities(stages_.scans);
+    print_element_outputs(range);
+  }
   print_row_outputs();
   end_carry_loop(b, units);
 }
@@ -290,13 +311,27 @@ void RowPrinter::print_finish() {
   row_ = moved(base_addresses(), 0, units.coordinates);
   print_row_level(0);
   const std::vector<NodeId>& pass = stages_.passes[0];
-  for (const NodeId id : pass) store(state_of(id).identity(body_), variables_of(id));
   const std::string first = scalar_multiply(b, units.loop.counter, chunks_);
-  const CountedLoop chunks = begin_loop(b, first, scalar_add(b, first, chunks_));
-  join_slots(chunks.counter, pass);
-  end_loop(b, chunks);
+  join_chunks(first, scalar_add(b, first, chunks_), pass);
   for (const NodeId id : pass) body_.set_value(id, state_of(id).result(load(state_of(id), variables_of(id))));
   print_row_level(1);
+  print_row_outputs();
+  end_carry_loop(b, units);
+}
+
+/// Units [-chunks, 0): each continues from the joined states of the chunks before it.
+void RowPrinter::print_finish_of_scans() {
+  std::vector<std::string> space(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(kept()));
+  space.insert(space.end(), {groups_, blocks_});
+  const CarryLoop units = begin_carry_loop(b, space, scalar_add(b, "%begin", slots_), scalar_add(b, "%end", slots_));
+  std::vector<std::string> coordinates = units.coordinates;
+  const Range range = range_of(coordinates);
+  const std::string first = b.emit_scalar(fmt::format("sub i64 {}, {}", units.loop.counter, coordinates.back()));
+  coordinates.resize(kept());
+  row_ = moved(base_addresses(), 0, coordinates);
+  print_row_level(0);
+  join_chunks(first, units.loop.counter, stages_.scans);
+  print_element_outputs(range);
   print_row_outputs();
   end_carry_loop(b, units);
 }
@@ -306,7 +341,11 @@ std::string RowPrinter::print(const std::string& entry) {
   print_chunks();
   if (form_.splits) {
     const std::string finishing = begin_if(b, b.emit_scalar("icmp slt i64 %begin, 0"));
-    print_finish();
+    if (stages_.scans.empty()) {
+      print_finish();
+    } else {
+      print_finish_of_scans();
+    }
     b.line("br label %exit");
     b.label(finishing + ".done");
   }

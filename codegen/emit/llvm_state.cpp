@@ -17,6 +17,11 @@ IrValue rounding_error(const IrValue& a, const IrValue& b, const IrValue& sum) {
   return (a - (sum - part)) + (b - part);
 }
 
+bool is_one(const Graph& body, NodeId id) {
+  Graph scratch;
+  return body[id] == scratch[scratch.literal_value(body[id].type, 1)];
+}
+
 }  // namespace
 
 ReductionState::ReductionState(KernelFrame& frame, NodeId node)
@@ -27,6 +32,9 @@ ReductionState::ReductionState(KernelFrame& frame, NodeId node)
   for (const DType type : state_components(frame.kernel.body, node)) lanes_.push_back(lane_of(type));
   if (lanes_.size() > monoid_.components.size())
     form_ = monoid_.kind == Reduction::sum ? Form::compensated : Form::extreme;
+  if (monoid_.kind == Reduction::logsumexp && lanes_.size() == 2 &&
+      is_one(frame.kernel.body, monoid_.components[1].value))
+    form_ = Form::exponentials;
 }
 
 std::vector<NodeId> ReductionState::operands() const {
@@ -121,10 +129,27 @@ Parts ReductionState::batch_of(const std::vector<Parts>& elements) {
 }
 
 Parts ReductionState::accumulate(const Parts& a, const std::vector<Parts>& elements) {
-  const Parts batch = batch_of(elements);
-  if (form_ != Form::compensated) return join(a, batch);
-  const IrValue sum = a[0] + batch[0];
-  return {sum, a[1] + rounding_error(a[0], batch[0], sum)};
+  return form_ == Form::exponentials ? add_exponentials(a, elements) : absorb(a, batch_of(elements));
+}
+
+Parts ReductionState::absorb(const Parts& a, const Parts& prefixes) {
+  if (form_ != Form::compensated) return join(a, prefixes);
+  const IrValue sum = a[0] + prefixes[0];
+  return {sum, a[1] + rounding_error(a[0], prefixes[0], sum)};
+}
+
+/// The largest of all, and the sum of exponentials relative to it: one more exponential than there are elements.
+Parts ReductionState::add_exponentials(const Parts& a, const std::vector<Parts>& elements) {
+  IrBuilder& b = frame_.b;
+  MathContext context{b, frame_.library};
+  IrValue largest = a[0];
+  for (const Parts& element : elements) largest = b.select(element[0] > largest, element[0], largest);
+  // An infinite maximum is the result, through the exponentials of the values as they are.
+  const IrValue infinity = b.number(lanes_[0], std::numeric_limits<double>::infinity());
+  const IrValue offset = b.select(absolute(largest) < infinity, largest, b.number(lanes_[0], 0));
+  IrValue sum = a[1] * call(context, "exp", {a[0] - offset});
+  for (const Parts& element : elements) sum = sum + call(context, "exp", {element[0] - offset});
+  return {largest, sum};
 }
 
 Parts ReductionState::result(const Parts& state) const {
@@ -144,13 +169,6 @@ Parts ReductionState::result(const Parts& state) const {
     return {b.select(b.compare("icmp ne", state[1], b.bits(Lane::i32, 0)), b.bits(Lane::f32, 0x7fc00000), value)};
   }
   return state;
-}
-
-/// What `element` gives, as a state.
-Parts ReductionState::state_of(const Parts& element) {
-  Parts parts = batch_of({element});
-  if (form_ == Form::compensated) parts.push_back(frame_.b.number(lanes_[1], 0));
-  return parts;
 }
 
 Parts ReductionState::shuffled(const Parts& state, const Parts& other, const std::vector<int>& lanes) const {
@@ -178,12 +196,15 @@ Parts ReductionState::join_lanes(Parts state) {
   return shuffled(state, state, lanes);
 }
 
-Parts ReductionState::prefixes(Parts state, const Parts& identity) {
+Parts ReductionState::prefixes(const Parts& element, const Parts& identity) {
   const int width = frame_.b.width();
+  Parts state = batch_of({element});
+  const Parts before(identity.begin(), identity.begin() + static_cast<std::ptrdiff_t>(state.size()));
   std::vector<int> lanes(static_cast<std::size_t>(width));
   for (int step = 1; step < width; step *= 2) {
     for (int k = 0; k < width; ++k) lanes[static_cast<std::size_t>(k)] = k < step ? width : k - step;
-    state = join(shuffled(state, identity, lanes), state);
+    const Parts moved = shuffled(state, before, lanes);
+    state = form_ == Form::compensated ? Parts{moved[0] + state[0]} : join(moved, state);
   }
   return state;
 }

@@ -14,6 +14,7 @@ namespace kiln::codegen {
 ///   f32 extremes  the extreme of what is no NaN, by one instruction that ignores the sign of zeros; a mask of lanes
 ///                 that saw a NaN; and the least of all bit patterns (max: unsigned, min: signed), which tells whether
 ///                 the zero that wins over the other occurred.
+/// A logsumexp that needs a combiner rescales its sum once per batch.
 class ReductionState {
  public:
   ReductionState(KernelFrame& frame, NodeId node);
@@ -36,17 +37,19 @@ class ReductionState {
   Parts join(const Parts& a, const Parts& b);
   /// `a` joined with a batch of elements, which are joined among themselves first: cheaper than join.
   Parts accumulate(const Parts& a, const std::vector<Parts>& elements);
-  Parts state_of(const Parts& element);
   /// The values of the node.
   Parts result(const Parts& state) const;
   /// All lanes joined in a fixed tree; every lane of the result holds it.
   Parts join_lanes(Parts state);
-  /// Lane k holds the join of the lanes 0 .. k.
-  Parts prefixes(Parts state, const Parts& identity);
+  /// Lane k holds the join of the elements 0 .. k.
+  Parts prefixes(const Parts& element, const Parts& identity);
+  /// `a` joined with prefixes, or one of them.
+  Parts absorb(const Parts& a, const Parts& prefixes);
   Parts last_lane(const Parts& state) const;  ///< in every lane
 
  private:
-  enum class Form : std::uint8_t { plain, compensated, extreme };
+  enum class Form : std::uint8_t { plain, compensated, extreme, exponentials };
+  Parts add_exponentials(const Parts& a, const std::vector<Parts>& elements);
   Parts batch_of(const std::vector<Parts>& elements);
   IrValue better(const IrValue& a, const IrValue& b) const;
   IrValue least_bits(const IrValue& a, const IrValue& b) const;

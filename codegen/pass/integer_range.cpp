@@ -150,8 +150,28 @@ MaybeRange of_binary(Op op, const IntegerRange& x, const IntegerRange& y) {
   }
 }
 
-MaybeRange of_operation(const Node& node, const std::vector<MaybeRange>& ranges) {
+/// The divisor d where the node is x - (x / d) * d, which is x mod d. no_node: it is something else.
+NodeId divisor_of_rest(const Graph& graph, const Node& node) {
+  if (node.op != Op::sub) return no_node;
+  const NodeId x = node.operands[0];
+  const Node& product = graph[node.operands[1]];
+  if (product.kind != NodeKind::operation || product.op != Op::mul) return no_node;
+  for (const std::size_t i : {0, 1}) {
+    const Node& quotient = graph[product.operands[i]];
+    const NodeId divisor = product.operands[1 - i];
+    if (quotient.kind == NodeKind::operation && quotient.op == Op::div && quotient.operands[0] == x &&
+        quotient.operands[1] == divisor) {
+      return divisor;
+    }
+  }
+  return no_node;
+}
+
+MaybeRange of_operation(const Graph& graph, const Node& node, const std::vector<MaybeRange>& ranges) {
   const auto operand = [&](std::size_t i) { return ranges[node.operands[i]]; };
+  if (const NodeId divisor = divisor_of_rest(graph, node); divisor != no_node) {
+    if (operand(0) && ranges[divisor]) return modulus(*operand(0), *ranges[divisor]);
+  }
   if (node.op == Op::bit_and) return bit_and(operand(0), operand(1));
   if (node.op == Op::where) {
     const MaybeRange x = operand(1), y = operand(2);
@@ -198,7 +218,7 @@ MaybeRange of_node(const Graph& graph, const Node& node, const std::vector<Maybe
     case NodeKind::cast:
       return ranges[node.operands[0]];
     case NodeKind::operation:
-      return of_operation(node, ranges);
+      return of_operation(graph, node, ranges);
     default:
       return std::nullopt;
   }

@@ -10,6 +10,7 @@ namespace kiln::codegen {
 namespace {
 
 constexpr std::int64_t buffer_bytes = 16 << 10;  ///< of all states of a block of columns: half of a first-level cache
+constexpr std::int64_t short_row = 16;           ///< elements of a row that fill few vectors
 constexpr std::int64_t widest_vector = 256;      ///< lanes of the widest vector; blocks hold whole vectors
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -25,6 +26,25 @@ bool prefers_columns(const Kernel& kernel) {
     if (access.axes[static_cast<std::size_t>(kept) - 1] == AxisClass::contiguous) along_columns += size_of(access.type);
   }
   return along_columns > along_rows;
+}
+
+bool has_dependent_scans(const Kernel& kernel) {
+  std::vector<char> scanned(kernel.body.size(), 0);
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    const Node& node = kernel.body[id];
+    for (const NodeId operand : node.inputs()) scanned[id] |= scanned[operand];
+    if (node.kind != NodeKind::scan) continue;
+    if (scanned[id] != 0) return true;
+    scanned[id] = 1;
+  }
+  return false;
+}
+
+/// Elements of a row that one unit joins.
+std::int64_t chunk_of(const Kernel& kernel, std::int64_t rows, std::int64_t inner) {
+  if (stages_of(kernel).scans.empty()) return cpu_chunk_elements;
+  if (rows >= cpu_scan_rows) return std::max<std::int64_t>(1, inner);
+  return std::max(cpu_chunk_elements, ceil_divide(inner, cpu_scan_chunks));
 }
 
 /// Bytes per column of states and of values kept between the passes.
@@ -60,11 +80,33 @@ std::vector<DType> state_components(const Graph& body, NodeId node) {
   return types;
 }
 
-CpuReduction cpu_reduction(const Kernel& kernel) {
+Schedule choose_cpu_reduction(const Kernel& kernel, const Extents& extents) {
+  Schedule schedule;
+  schedule.block = 1;
+  const int kept = kernel.rank - kernel.reduced;
+  const std::int64_t columns = kept > 0 ? extents.loop[static_cast<std::size_t>(kept) - 1] : 1;
+  const bool is_short = product(extents, kept, kernel.rank) <= short_row && columns >= 4 * short_row;
+  if (is_short || prefers_columns(kernel)) {
+    schedule.form = Template::column_reduction;
+    schedule.reason = is_short ? "CPU: rows are shorter than two vectors: vectors run across rows"
+                               : "CPU: operands are contiguous along a kept axis: vectors run along it";
+  } else {
+    schedule.form = Template::row_reduction;
+    schedule.reason = "CPU: vectors run along the rows; long rows are joined in chunks";
+  }
+  return schedule;
+}
+
+CpuReduction cpu_reduction(const Kernel& kernel, Template chosen) {
   CpuReduction form;
   const Stages stages = stages_of(kernel);
-  form.columns = prefers_columns(kernel);
-  form.splits = stages.passes.size() == 1 && !stages.has_element_outputs && stages.scans.empty();
+  form.columns = chosen == Template::column_reduction || (chosen != Template::row_reduction && prefers_columns(kernel));
+  if (stages.scans.empty()) {
+    form.splits = stages.passes.size() == 1 && !stages.has_element_outputs;
+  } else {
+    // The totals of chunks come first, so no scan may need another.
+    form.splits = !form.columns && kernel.reduced == 1 && !has_dependent_scans(kernel);
+  }
   for (NodeId id = 0; id < kernel.body.size(); ++id) {
     const NodeKind kind = kernel.body[id].kind;
     if (kind != NodeKind::reduce && kind != NodeKind::scan) continue;
@@ -79,7 +121,7 @@ CpuReduction cpu_reduction(const Kernel& kernel) {
 }
 
 LaunchShape cpu_reduction_shape(const Kernel& kernel, const Extents& extents) {
-  const CpuReduction form = cpu_reduction(kernel);
+  const CpuReduction form = cpu_reduction(kernel, choose_cpu_reduction(kernel, extents).form);
   const int kept = kernel.rank - kernel.reduced;
   LaunchShape shape;
   std::int64_t states = 0, chunks = 1, per_unit = 1;
@@ -103,13 +145,14 @@ LaunchShape cpu_reduction_shape(const Kernel& kernel, const Extents& extents) {
     const std::int64_t lines = product(extents, kept, kernel.rank - 1);
     per_unit = lines * inner;
     if (form.splits) {
-      const std::int64_t blocks = std::max<std::int64_t>(1, ceil_divide(inner, cpu_chunk_elements));
-      const std::int64_t per_chunk = std::max<std::int64_t>(1, cpu_chunk_elements / std::max<std::int64_t>(1, inner));
+      const std::int64_t chunk = chunk_of(kernel, rows, inner);
+      const std::int64_t blocks = std::max<std::int64_t>(1, ceil_divide(inner, chunk));
+      const std::int64_t per_chunk = std::max<std::int64_t>(1, chunk / std::max<std::int64_t>(1, inner));
       chunks = std::max<std::int64_t>(1, ceil_divide(lines, per_chunk)) * blocks;
-      per_unit = std::min(per_chunk, lines) * std::min(inner, cpu_chunk_elements);
+      per_unit = std::min(per_chunk, lines) * std::min(inner, chunk);
     }
     shape.units = states = rows * chunks;
-    if (chunks > 1) shape.finish_units = rows;
+    if (chunks > 1) shape.finish_units = stages_of(kernel).scans.empty() ? rows : shape.units;
   }
   if (chunks > 1) {
     for (const DType type : form.components)

@@ -9,12 +9,15 @@
 
 #include "codegen/ir/kernel.h"
 #include "codegen/ir/stages.h"
+#include "codegen/schedule/schedule.h"
 #include "support/kernel.h"
 
 namespace kiln::codegen {
 
 inline constexpr std::int64_t cpu_chunk_elements = 32768;  ///< of one row that a unit joins
-inline constexpr std::int64_t cpu_column_units = 256;      ///< columns: reduced lines are cut no finer than this asks
+inline constexpr std::int64_t cpu_scan_chunks = 128;       ///< of one row at most
+inline constexpr std::int64_t cpu_scan_rows = 16;      ///< so many rows are not cut for scans, which read chunks twice
+inline constexpr std::int64_t cpu_column_units = 256;  ///< columns: reduced lines are cut no finer than this asks
 
 /// What does not depend on extents.
 struct CpuReduction {
@@ -27,6 +30,7 @@ struct CpuReduction {
 /// Components of the state of a reduce or scan node. Float sums carry a correction beside the sum, f32 extremes what
 /// they saw of NaN and zeros.
 std::vector<DType> state_components(const Graph& body, NodeId node);
-CpuReduction cpu_reduction(const Kernel& kernel);
+/// `form`: what choose_cpu_reduction gave; any other template than rows and columns: by strides alone.
+CpuReduction cpu_reduction(const Kernel& kernel, Template form);
 
 }  // namespace kiln::codegen

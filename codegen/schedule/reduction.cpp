@@ -10,11 +10,16 @@ namespace {
 
 constexpr std::int64_t block_bytes = 128 << 10;  ///< of a row that one block holds in registers
 constexpr std::int64_t cluster_bytes = 4 << 20;  ///< of a row that sixteen blocks hold together
+constexpr std::int64_t lone_bytes = 1 << 20;     ///< of a row that sixteen blocks read faster than two kernels start
 constexpr std::int64_t cpu_row_bytes = 1 << 20;  ///< of a row that stays in a core's caches
 
-/// True for rows that one block holds in registers, or a cluster in registers and shared memory.
-bool holds(const ChainFacts& facts, const DeviceTraits& device) {
-  return facts.length * facts.bytes <= (device.compute_capability >= 90 ? cluster_bytes : block_bytes);
+/// True for rows that are read once: one block holds them in registers, or a cluster in registers and shared memory,
+/// where there are enough clusters for the card.
+bool reads_once(const ChainFacts& facts, const DeviceTraits& device) {
+  const std::int64_t bytes = facts.length * facts.bytes;
+  if (bytes <= block_bytes) return true;
+  if (device.compute_capability < 90) return false;
+  return bytes <= lone_bytes || (bytes <= cluster_bytes && facts.rows * 32 >= device.multiprocessors);
 }
 
 }  // namespace
@@ -23,13 +28,13 @@ bool chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (!device.cuda) return bytes <= cpu_row_bytes || facts.rows >= device.multiprocessors;
   if (facts.columns) return columns_chain_fits(facts, device);
-  return holds(facts, device) || facts.rows >= device.multiprocessors;
+  return reads_once(facts, device) || facts.rows >= device.multiprocessors;
 }
 
 bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (!device.cuda) return bytes <= cpu_row_bytes;
-  return facts.columns ? holds_columns(facts, device) : holds(facts, device);
+  return facts.columns ? holds_columns(facts, device) : bytes <= block_bytes;
 }
 
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {

@@ -220,7 +220,7 @@ std::string Schedule::key() const {
 Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
   KILN_INTERNAL_CHECK(extents.loop.size() == static_cast<std::size_t>(kernel.rank), "{} extents for rank {}",
                       extents.loop.size(), kernel.rank);
-  if (!device.cuda) return cpu_schedule();
+  if (!device.cuda) return kernel.reduced > 0 ? choose_cpu_reduction(kernel, extents) : cpu_schedule();
   if (kernel.reduced > 0) return choose_reduction(kernel, extents, device);
   const int bytes = widest(kernel);
   if (kernel.rank >= 2 && wants_transpose(kernel, extents, bytes > 4 ? 32 : 64)) return transposing(kernel);

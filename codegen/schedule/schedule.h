@@ -86,6 +86,8 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device);
 /// choose_schedule and launch_shape of kernels with reduced axes (reduction.cpp).
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
+/// Rows or columns on the CPU (cpu_reduction.cpp).
+Schedule choose_cpu_reduction(const Kernel& kernel, const Extents& extents);
 /// Units, workspace and finish of a CPU kernel with reduced axes. They depend on the extents and never on the number of
 /// threads, so that results do not (cpu_reduction.cpp).
 LaunchShape cpu_reduction_shape(const Kernel& kernel, const Extents& extents);

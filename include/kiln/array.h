@@ -257,7 +257,9 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   }
 
   // For the library's templates.
-  explicit Array(const detail::Handle& owned) : Base(owned) {}
+  template <class H>  // or Array({0}) would be ambiguous
+    requires(std::is_same_v<H, detail::Handle>)
+  explicit Array(const H& owned) : Base(owned) {}
   View<const T> viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
     return View<const T>(this->view_handle(kind, numbers, count, w));
   }

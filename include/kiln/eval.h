@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kiln/array.h>
+#include <kiln/detail/combiner.h>
 #include <kiln/inspect.h>
 
 namespace kiln {
@@ -95,6 +96,15 @@ template <class R, std::size_t... I, class... X>
 void eval_into(R& results, std::index_sequence<I...>, X&&... x) {
   auto to = kiln::tie(get<I>(results)...);
   detail::evaluate_tie(to, detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>)...);
+}
+
+/// The same of a std::tuple of expressions, as kl::reduce of several values returns.
+template <class X>
+  requires(detail::tuple_of_arrays<X>)
+auto eval(const X& x) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return kiln::eval(get<I>(x)...);
+  }(std::make_index_sequence<detail::TupleOf<X>::size>{});
 }
 
 /// Computes several expressions into existing arrays or views in one kernel: kl::eval(kl::tie(s, q), a + b, a * b).

@@ -10,20 +10,24 @@ namespace kiln {
 /// Text owned by an Inspection. Converts to std::string and std::string_view, prints to streams.
 class Text {
  public:
+  /// Makes the text, null-terminated, when it is first asked for.
+  using Maker = const char* (*)(const void* context);
+
   Text() = default;
   /// `text` is null-terminated; null is the empty text.
-  Text(const char* text) : text_(text ? text : "") {}
-  const char* c_str() const { return text_; }
-  std::size_t size() const { return __builtin_strlen(text_); }
-  bool empty() const { return *text_ == 0; }
-  bool contains(const char* part) const { return __builtin_strstr(text_, part) != nullptr; }
+  Text(const char* text) : source_(text ? text : "") {}
+  Text(Maker maker, const void* context) : maker_(maker), source_(context) {}
+  const char* c_str() const { return maker_ ? maker_(source_) : static_cast<const char*>(source_); }
+  std::size_t size() const { return __builtin_strlen(c_str()); }
+  bool empty() const { return *c_str() == 0; }
+  bool contains(const char* part) const { return __builtin_strstr(c_str(), part) != nullptr; }
 
   template <class S>
     requires(std::is_class_v<S> && requires(const char* c, std::size_t n) { S(c, n); })
   operator S() const {
-    return S(text_, size());
+    return S(c_str(), size());
   }
-  friend bool operator==(const Text& a, const Text& b) { return __builtin_strcmp(a.text_, b.text_) == 0; }
+  friend bool operator==(const Text& a, const Text& b) { return __builtin_strcmp(a.c_str(), b.c_str()) == 0; }
   template <class Stream>
     requires(requires(Stream& s) { s.write("", 0L); })
   friend Stream& operator<<(Stream& stream, const Text& text) {
@@ -32,7 +36,8 @@ class Text {
   }
 
  private:
-  const char* text_ = "";
+  Maker maker_ = nullptr;
+  const void* source_ = "";  ///< the text, or what makes it
 };
 
 /// The launch that was chosen.
@@ -41,13 +46,17 @@ struct LaunchInfo {
   unsigned block[3] = {0, 0, 0};
   unsigned shared_bytes = 0;  ///< dynamic
   unsigned items = 0;         ///< elements per thread
+  unsigned cluster = 1;       ///< blocks per cluster
 };
 
 /// One kernel of a plan. Numbers that the compiler does not tell are -1.
 struct KernelInfo {
-  Text name;      ///< entry point in the image
-  Text source;    ///< CUDA C++, or LLVM IR for the CPU
-  Text ptx;       ///< empty for the CPU
+  Text name;    ///< entry point in the image
+  Text source;  ///< CUDA C++, or LLVM IR for the CPU
+  Text ptx;     ///< empty for the CPU
+  /// Machine code as text, made when first read: by nvdisasm or cuobjdump, empty where neither is installed (explain()
+  /// says so). CPU: assembly.
+  Text sass;
   Text schedule;  ///< the schedule in a line
   Text arch;      ///< what it was compiled for, e.g. "sm_90"
   Text log;       ///< the compiler's log

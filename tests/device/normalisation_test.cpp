@@ -125,10 +125,11 @@ void check_lengths(Real u) {
     };
     expect_elements(
         "layernorm" + type, layernorm(x, weight, weight * 0 + 1, 1e-5f), t,
-        [&](const Reals& r) { return weighted(standardised(r, 1e-5L), 1); }, 32 * depth * u, 64 * depth * u);
+        [&](const Reals& r) { return weighted(standardised(r, static_cast<Real>(1e-5f)), 1); }, 32 * depth * u,
+        64 * depth * u);
     expect_elements(
         "rmsnorm" + type, rmsnorm(x, weight, 1e-6f), t,
-        [&](const Reals& r) { return weighted(scaled(r, 1e-6L, true), 0); }, 16 * depth * u, 0);
+        [&](const Reals& r) { return weighted(scaled(r, static_cast<Real>(1e-6f), true), 0); }, 16 * depth * u, 0);
     expect_elements(
         "l2_normalise" + type, l2_normalise(x), t, [](const Reals& r) { return scaled(r, 0, false); }, 8 * depth * u,
         0);
@@ -166,8 +167,8 @@ TEST_P(Normalisation, inline_and_along_columns) {
   const auto e = kl::let(kl::exp(x - kl::max(x, -1, kl::keepdims)));
   expect_elements("softmax by let", kl::eval(e / kl::sum(e, -1, kl::keepdims)), t, softmax_of, 1e-5L, 0);
   const auto columns = kl::jit([](auto v) {
-    auto e = kl::exp(v - kl::max(v, 0, kl::keepdims));
-    return e / kl::sum(e, 0, kl::keepdims);
+    auto powers = kl::exp(v - kl::max(v, 0, kl::keepdims));
+    return powers / kl::sum(powers, 0, kl::keepdims);
   });
   expect_elements("softmax of columns", kl::eval(columns(x.t()).t()), t, softmax_of, 1e-5L, 0);
 }

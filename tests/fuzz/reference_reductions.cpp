@@ -51,12 +51,12 @@ Number prod(const Values& values, DType type) {
   for (const Number& v : values) {
     total *= v.x;
     high *= (std::fabs(v.x) + v.error) * (1 + u);
-    magnitude *= std::max(std::fabs(v.x), Real{1});
+    if (std::isfinite(v.x)) magnitude *= std::max(std::fabs(v.x), Real{1});
     largest_partial = std::max(largest_partial, magnitude);
     if (v.x != 0) smallest_partial *= std::min(std::fabs(v.x), Real{1});
   }
   // Another order of the factors may overflow or underflow on the way.
-  if (std::isfinite(total) && (largest_partial > 0x1p100L || smallest_partial < 0x1p-100L)) return unknown();
+  if (!std::isnan(total) && (largest_partial > 0x1p100L || smallest_partial < 0x1p-100L)) return unknown();
   if (!std::isfinite(total)) return bounded(total, high > 0 && std::isnan(high) && !std::isnan(total) ? high : 0, type);
   return bounded(total, high - std::fabs(total) + 4 * u * std::fabs(total) + least(computing_type(type)), type);
 }

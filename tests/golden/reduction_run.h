@@ -78,22 +78,22 @@ struct Elements {
     }
     offset = access.alignment % 16;
     bytes.assign(static_cast<std::size_t>(offset + reach * size), 0xcd);
-    memory.reset(static_cast<std::uint8_t*>(::operator new(bytes.size(), std::align_val_t{16})));
+    memory = std::shared_ptr<std::uint8_t[]>(
+        static_cast<std::uint8_t*>(::operator new(bytes.size(), std::align_val_t{16})),
+        [](std::uint8_t* storage) { ::operator delete(storage, std::align_val_t{16}); });
     std::copy(bytes.begin(), bytes.end(), memory.get());
   }
-  std::uint8_t* at(const std::vector<std::int64_t>& coordinates) const {
+  std::size_t place(const std::vector<std::int64_t>& coordinates) const {
     const std::int64_t element =
         std::inner_product(coordinates.begin(), coordinates.end(), strides.begin(), std::int64_t{0});
-    return memory.get() + offset + element * static_cast<std::int64_t>(size_of(type));
+    return static_cast<std::size_t>(offset + element * static_cast<std::int64_t>(size_of(type)));
   }
-  struct Free {
-    void operator()(std::uint8_t* memory) const { ::operator delete(memory, std::align_val_t{16}); }
-  };
+  std::uint8_t* at(const std::vector<std::int64_t>& coordinates) const { return memory.get() + place(coordinates); }
   DType type;
   std::vector<std::int64_t> strides;
   std::int64_t offset = 0;
   std::vector<std::uint8_t> bytes;  ///< what the memory should hold
-  std::unique_ptr<std::uint8_t[], Free> memory;
+  std::shared_ptr<std::uint8_t[]> memory;
 };
 
 /// Coordinates of position `index` among `extents` from axis `first` on.
@@ -111,6 +111,12 @@ class ReductionRun {
   ReductionRun(const codegen::Kernel& kernel, std::vector<std::int64_t> extents);
   /// Fills the loads with value(i) of a running number.
   void fill(const std::function<double(std::size_t)>& value);
+  /// Fills load `a` with value(row, element).
+  void fill_rows(std::size_t a, const std::function<double(std::int64_t, std::int64_t)>& value);
+  /// Output `o` is written over load `a`, which has the same strides.
+  void write_over(std::size_t o, std::size_t a) { elements_[kernel_.first_store() + o].memory = elements_[a].memory; }
+  /// The value of output `o` of a row.
+  double result(std::size_t o, std::int64_t row, std::int64_t element = 0) const;
   void launch(const codegen::Schedule& schedule, void (*call)(const void*), std::size_t argument_bytes,
               const std::vector<double>& parameters, std::uint64_t order);
   /// Compares every output, and that nothing else changed. `tolerance`: relative to 1 + |expected|.

@@ -88,5 +88,156 @@ TEST_P(RowForms, EveryShapeMatchesTheReference) {
 INSTANTIATE_TEST_SUITE_P(Kernels, RowForms, ::testing::Range<std::size_t>(0, row_cases().size()),
                          [](const auto& test) { return row_cases()[test.param].name; });
 
+ReductionCase case_of(const std::string& name) {
+  for (ReductionCase& test : row_cases()) {
+    if (test.name == name) return test;
+  }
+  ADD_FAILURE() << "no case " << name;
+  return {};
+}
+
+void launch(ReductionRun& run, const ReductionCase& test) {
+  const auto& kernel = emitted(test.name);
+  run.launch(test.schedule, kernel.call, kernel.size, {1, 1}, 0);
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const double nan = std::numeric_limits<double>::quiet_NaN();
+
+// Rule: log-sum-exp of a row of -inf is -inf, of one with +inf +inf, of one with NaN NaN; nothing overflows.
+TEST(RowValues, LogSumExpOfSpecialValues) {
+  for (const char* name : {"logsumexp_steps", "logsumexp_split"}) {
+    const ReductionCase test = case_of(name);
+    ReductionRun run(test.kernel, {7, 1500});
+    run.fill_rows(0, [](std::int64_t row, std::int64_t element) {
+      const bool here = element == 700 + row;
+      switch (row) {
+        case 0:
+          return -infinity;
+        case 1:
+          return here ? infinity : noise(static_cast<std::size_t>(element));
+        case 2:
+          return here ? nan : noise(static_cast<std::size_t>(element));
+        case 3:
+          return here ? 3.0 : -infinity;
+        case 4:
+          return here ? 1e30 : -1e30;
+        case 5:
+          return here ? infinity : -infinity;
+        default:
+          return here ? nan : -infinity;
+      }
+    });
+    launch(run, test);
+    run.expect({1, 1}, 1e-6);
+    EXPECT_EQ(run.result(0, 0), -infinity) << name;
+    EXPECT_EQ(run.result(0, 1), infinity) << name;
+    EXPECT_EQ(run.result(0, 3), 3.0) << name;
+    EXPECT_EQ(run.result(0, 5), infinity) << name;
+  }
+}
+
+// Rule: argmax gives the first NaN, else the lowest index of ties.
+TEST(RowValues, ArgmaxOfTiesAndNan) {
+  for (const auto& [name, length] : {std::pair("argmax_steps", 3000), std::pair("argmax_lanes", 120)}) {
+    const ReductionCase test = case_of(name);
+    ReductionRun run(test.kernel, {4, length});
+    const std::int64_t first = length / 3, second = length - 2;
+    run.fill_rows(0, [&](std::int64_t row, std::int64_t element) {
+      const bool one = element == first, two = element == second;
+      if (row == 0) return one || two ? 9.0 : noise(static_cast<std::size_t>(element));
+      if (row == 1) return two || one ? nan : element == 1 ? infinity : 0.0;
+      if (row == 2) return -infinity;
+      return two ? nan : 1.0;
+    });
+    launch(run, test);
+    EXPECT_EQ(run.result(0, 0), static_cast<double>(first)) << name;
+    EXPECT_EQ(run.result(0, 1), static_cast<double>(first)) << name;
+    EXPECT_EQ(run.result(0, 2), 0) << name;
+    EXPECT_EQ(run.result(0, 3), static_cast<double>(second)) << name;
+  }
+}
+
+// Rule: the error of a sum in f32 is at most log2(n) u sum |x|; here one block takes hundreds of steps.
+TEST(RowValues, LongSumIsAccurate) {
+  const ReductionCase test = case_of("sum_steps");
+  constexpr std::int64_t n = 300001;
+  ReductionRun run(test.kernel, {1, n});
+  double sum = 0, magnitude = 0;
+  run.fill_rows(0, [&](std::int64_t, std::int64_t element) {
+    const double x = static_cast<double>(static_cast<float>(0.1 + noise(static_cast<std::size_t>(element)) * 1e-3));
+    sum += x, magnitude += std::fabs(x);
+    return x;
+  });
+  launch(run, test);
+  EXPECT_LE(std::fabs(run.result(0, 0) - sum), std::log2(double(n)) * 0x1p-24 * magnitude);
+}
+
+// Rule: NaN propagates through sum, max and product; a sum that meets inf is inf, and of +inf and -inf NaN; a sum of
+// negative zeros is one.
+TEST(RowValues, SumsOfSpecialValues) {
+  for (const char* name : {"several_steps", "several_lanes"}) {
+    const ReductionCase test = case_of(name);
+    ReductionRun run(test.kernel, {5, 64});
+    run.fill([](std::size_t) { return 1.0; });
+    run.fill_rows(0, [](std::int64_t row, std::int64_t element) {
+      if (element == 40 && row == 0) return nan;
+      if (element == 40 && row == 1) return infinity;
+      if (element == 41 && row == 2) return -infinity;
+      if (element == 40 && row == 2) return infinity;
+      return row == 3 ? -0.0 : 3e38 * double(row == 4);
+    });
+    launch(run, test);
+    EXPECT_TRUE(std::isnan(run.result(0, 0)) && std::isnan(run.result(1, 0)) && std::isnan(run.result(2, 0))) << name;
+    EXPECT_EQ(run.result(0, 1), infinity) << name;
+    EXPECT_TRUE(std::isnan(run.result(0, 2))) << name;
+    EXPECT_TRUE(run.result(0, 3) == 0 && std::signbit(run.result(0, 3))) << name;
+    EXPECT_EQ(run.result(0, 4), infinity) << name;
+  }
+}
+
+// Rule: division by a value of the row rounds like any division, subnormal, zero, infinite or not.
+TEST(RowValues, DivisionByTheRowIsExact) {
+  const double special[] = {0.0,     -0.0,     0x1p-140,  -0x1.8p-130, 0x1.fffffep-61, 0x1p-60, 0x1.fffffep+60,
+                            0x1p+61, 0x1p-149, -0x1p+100, nan,         -infinity};
+  const double largest[] = {1.0, 3.0, 0x1.8p-70, 0x1.fffffep+127, 0x1p-149, 0.0, infinity, 0x1.555556p+20};
+  for (const char* name : {"ratio_warp", "ratio_steps"}) {
+    const ReductionCase test = case_of(name);
+    constexpr std::int64_t length = 240;
+    ReductionRun run(test.kernel, {8, length});
+    const auto value = [&](std::int64_t row, std::int64_t element) {
+      const double top = largest[row];
+      if (element == 17) return top;
+      const double x = static_cast<double>(static_cast<float>(
+          element < 12 ? special[element] : top * std::fabs(noise(static_cast<std::size_t>(element))) / 4));
+      return x <= top ? x : 0.0;  // NaN stays out as well: the maximum is known
+    };
+    run.fill_rows(0, value);
+    launch(run, test);
+    for (std::int64_t row = 0; row < 8; ++row) {
+      for (std::int64_t element = 0; element < length; ++element) {
+        const float expected = static_cast<float>(value(row, element)) / static_cast<float>(largest[row]);
+        const auto actual = static_cast<float>(run.result(0, row, element));
+        EXPECT_TRUE((std::isnan(actual) && std::isnan(expected)) ||
+                    std::bit_cast<std::uint32_t>(actual) == std::bit_cast<std::uint32_t>(expected))
+            << name << ", row " << row << ", element " << element << ": " << actual << ", not " << expected;
+      }
+    }
+  }
+}
+
+// Rule: results may be written over the operand; every element is read before it is written.
+TEST(RowValues, InPlace) {
+  for (const auto& [name, length] : {std::pair("softmax_steps", 2000), std::pair("softmax_lanes8", 61),
+                                     std::pair("softmax_block", 1000), std::pair("cluster2_softmax", 1400)}) {
+    const ReductionCase test = case_of(name);
+    ReductionRun run(test.kernel, {67, length});
+    run.fill(noise);
+    run.write_over(0, 0);
+    launch(run, test);
+    run.expect({}, 4e-3);
+  }
+}
+
 }  // namespace
 }  // namespace kiln::golden

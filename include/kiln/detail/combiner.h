@@ -47,6 +47,9 @@ struct TupleOf<Tuple<X...>> {
   using Elements = Tuple<Sym<typename ElementOf<Operand<X>::type.type>::type>...>;
 };
 
+template <class X>
+concept tuple_of_arrays = requires { requires TupleOf<X>::arrays; };
+
 // ------------------------------------------------------------------ tracing
 /// Runs F on traced values of the element types T (`Values`: one Sym, or a tuple of them).
 template <class F, class Values, class Indices>

@@ -178,6 +178,34 @@ TEST(NarrowIntegers, ChannelSelectionIs32Bits) {
   EXPECT_TRUE(has_operation(body.narrowed(), Op::div, DType::u32)) << body.text();
 }
 
+// x - (x / d) * d is x mod d: it is as short as the divisor, and what depends on its sign is decided.
+TEST(NarrowIntegers, TheRestOfADivisionIsBoundedByTheDivisor) {
+  for (const IotaRange& range : ranges) {
+    for (const bool swapped : {false, true}) {
+      for (const Integer divisor : {Integer{3}, Integer{-7}, Integer{1} << 20}) {
+        const Body body(range, [&](Graph& g, NodeId i) {
+          const NodeId d = number(g, divisor), q = record(g, Op::div, {i, d});
+          const NodeId rest =
+              record(g, Op::sub, {i, record(g, Op::mul, swapped ? std::vector{d, q} : std::vector{q, d})});
+          return record(g, Op::where, {record(g, Op::lt, {rest, number(g, 0)}), number(g, -1), rest});
+        });
+        body.check_range();
+        if (HasFatalFailure()) return;
+        EXPECT_EQ(has_operation(body.narrowed(), Op::where, DType::i64) ||
+                      has_operation(body.narrowed(), Op::where, DType::i32),
+                  range.low < 0)
+            << body.text();
+      }
+    }
+  }
+  // Another quotient says nothing about the difference.
+  const Body other({0, 40}, [](Graph& g, NodeId i) {
+    const NodeId quotient = record(g, Op::div, {i, number(g, 3)});
+    return record(g, Op::lt, {record(g, Op::sub, {i, record(g, Op::mul, {quotient, number(g, 4)})}), number(g, 0)});
+  });
+  other.check_range();
+}
+
 // A value that may need more than 32 bits stays in 64.
 TEST(NarrowIntegers, WideValuesStayWide) {
   const Body product({0, large},

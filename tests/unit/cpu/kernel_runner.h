@@ -61,12 +61,12 @@ struct CallArguments {
 class CompiledKernel {
  public:
   explicit CompiledKernel(const Kernel& kernel, std::string arch = runtime::cpu_arch(), bool contract = true,
-                          bool want_assembly = false)
+                          bool want_assembly = false, const codegen::Schedule& schedule = {})
       : kernel_(kernel) {
     codegen::EmitOptions emit;
     emit.contract = contract;
     emit.cpu_features = arch;
-    source = codegen::emit_llvm(kernel, {}, emit);
+    source = codegen::emit_llvm(kernel, schedule, emit);
     CompileOptions options;
     options.arch = std::move(arch);
     binary = runtime::compile_cpu(source, options, want_assembly);
@@ -136,6 +136,12 @@ class CompiledKernel {
   Kernel kernel_;
   std::unique_ptr<runtime::CpuImage> image_;
 };
+
+/// A kernel with reduced axes as it is chosen for these extents.
+inline CompiledKernel compile_reduction(const Kernel& kernel, const std::vector<std::int64_t>& extents,
+                                        const std::string& arch = runtime::cpu_arch()) {
+  return CompiledKernel(kernel, arch, true, false, codegen::choose_cpu_reduction(kernel, {extents}));
+}
 
 /// Runs a one-axis kernel whose accesses are all contiguous.
 template <class In, class Out>

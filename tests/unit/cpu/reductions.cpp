@@ -47,7 +47,7 @@ std::vector<R> reduce_rows(Reduction kind, DType type, DType result, const T* in
       type, result, {{Class::strided, Class::contiguous}, {Class::contiguous, Class::broadcast}, {rows, columns}}, 1);
   const NodeId value = kernel.body.cast(kernel.body.load(0, type), result);
   kernel.body.outputs = {reduce(kernel.body, kind, value)};
-  const CompiledKernel compiled(kernel);
+  const CompiledKernel compiled = compile_reduction(kernel, {rows, columns});
   std::vector<R> out(static_cast<std::size_t>(rows), R(77));
   CallArguments call;
   call.pointers = {const_cast<T*>(in), out.data()};
@@ -65,7 +65,7 @@ std::vector<R> reduce_columns(Reduction kind, DType type, DType result, const T*
       type, result, {{Class::contiguous, Class::strided}, {Class::contiguous, Class::broadcast}, {columns, rows}}, 1);
   const NodeId value = kernel.body.cast(kernel.body.load(0, type), result);
   kernel.body.outputs = {reduce(kernel.body, kind, value)};
-  const CompiledKernel compiled(kernel);
+  const CompiledKernel compiled = compile_reduction(kernel, {columns, rows});
   std::vector<R> out(static_cast<std::size_t>(columns), R(77));
   CallArguments call;
   call.pointers = {const_cast<T*>(in), out.data()};

@@ -39,6 +39,7 @@ TEST_F(Inspect, TellsKernelScheduleAndBytesOnTheCpu) {
   ASSERT_EQ(info.kernels.size(), 1u);
   EXPECT_EQ(info.kernels[0].bytes_moved, (32 * 64 + 64 + 32 * 64) * 4) << "each operand once, the row once";
   EXPECT_TRUE(info.kernels[0].source.contains("define"));
+  EXPECT_TRUE(info.kernels[0].sass.contains("ret")) << "assembly, made when it is asked for";
   EXPECT_TRUE(info.explain().contains("1 kernel"));
   EXPECT_TRUE(info.explain().contains("user.cpp:12"));
   EXPECT_TRUE(info.graph.contains("mul"));

@@ -6,13 +6,13 @@
 #include "dsl/infer.h"
 #include "dsl/lower.h"
 #include "tests/unit/dsl/brute_force.h"
+#include "tests/unit/dsl/random_view.h"
 
 namespace kiln::dsl {
 namespace {
 
 using codegen::NodeId;
 using codegen::NodeKind;
-using Kind = ViewSpec::Kind;
 
 /// A computed value: C order.
 struct Value {
@@ -62,49 +62,6 @@ std::vector<std::int64_t> interpret(const Body& body, const Shape& loop, const s
   return result;
 }
 
-ViewSpec random_view(const Shape& shape, std::mt19937& random) {
-  const auto any = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(n)); };
-  ViewSpec spec;
-  spec.kind = static_cast<Kind>(any(7));
-  switch (spec.kind) {
-    case Kind::reshape:
-      if (any(2) && shape.rank > 0) {
-        spec.numbers = {-1};
-      } else {
-        spec.numbers.assign(shape.extents.begin(), shape.extents.begin() + shape.rank);
-        spec.numbers.insert(spec.numbers.begin() + any(shape.rank + 1), 1);
-      }
-      break;
-    case Kind::broadcast_to:
-      spec.numbers.assign(shape.extents.begin(), shape.extents.begin() + shape.rank);
-      for (std::int64_t& extent : spec.numbers)
-        if (extent == 1) extent = 1 + any(3);
-      if (shape.rank < 4) spec.numbers.insert(spec.numbers.begin(), 2);
-      break;
-    case Kind::squeeze:
-      for (int axis = 0; axis < shape.rank && spec.numbers.empty(); ++axis)
-        if (shape.extents[axis] == 1) spec.numbers = {axis};
-      if (spec.numbers.empty()) spec.kind = Kind::transpose;
-      break;
-    case Kind::unsqueeze:
-      if (shape.rank < 4)
-        spec.numbers = {any(shape.rank + 1)};
-      else
-        spec.kind = Kind::flip;
-      break;
-    case Kind::slice:
-      for (int axis = 0; axis < shape.rank; ++axis) {
-        const std::int64_t step = any(2) ? 1 + any(2) : -1 - any(2);
-        const bool index = any(4) == 0;
-        spec.items.push_back({index, index, false, index ? any(shape.extents[axis]) : 0, 0, index ? 1 : step});
-      }
-      break;
-    default:
-      break;  // transpose and flip of all axes
-  }
-  return spec;
-}
-
 TEST(LowerRandom, AgreesWithViewsOfComputedValues) {
   std::mt19937 random(11);
   Eager eager;
@@ -130,7 +87,7 @@ TEST(LowerRandom, AgreesWithViewsOfComputedValues) {
       for (int step = 0; step < 6; ++step) {
         const std::size_t a = random() % nodes.size(), b = random() % nodes.size();
         if (random() % 2) {
-          const ViewSpec spec = random_view(values[a].shape, random);
+          const ViewSpec spec = test::random_view(values[a].shape, random);
           values.push_back(eager.view(values[a], spec));
           nodes.push_back(graph.view(nodes[a], spec));
         } else {

@@ -111,13 +111,13 @@ void Kernels::store(const Segment& segment, std::size_t k, const Extents& row, c
   const Shape& shape = output.is_temporary ? segmentation_.temporaries[output.number].shape : loops_[output.number];
   Numbers& to = output.is_temporary ? temporaries_[output.number] : targets_[output.number];
   to.resize(static_cast<std::size_t>(element_count("store", shape, {})), NAN);
-  const Strided view = contiguous("store", shape, {});
+  const Strided view = *reshape(contiguous("store", shape, {}), output.shape.span(), {});
   bool per_element = false;
-  for (int axis = 0; axis < shape.rank; ++axis)
+  for (int axis = 0; axis < view.shape.rank; ++axis)
     per_element = per_element || output.axes[axis] >= segment.loop.rank - segment.reduced;
   for (std::size_t p = 0; p < points.size(); ++p) {
     std::int64_t address = 0;
-    for (int axis = 0; axis < shape.rank; ++axis) {
+    for (int axis = 0; axis < view.shape.rank; ++axis) {
       const int at = output.axes[axis];
       if (at >= 0) address += view.strides[axis] * (row[at] + points[p][at]);
     }
@@ -137,6 +137,7 @@ void Kernels::run_segment(const Segment& segment) {
     (axis < segment.loop.rank - segment.reduced ? reduced : kept).extents[axis] = 1;
   std::vector<Extents> points;
   for_each_index(reduced, [&](const Extents& at) { points.push_back(at); });
+  codegen::verify(segment.body.graph, true);
   EXPECT_EQ(segment.outputs.size(), segment.body.graph.outputs.size());
   for_each_index(kept, [&](const Extents& row) {
     const std::vector<Columns> values = row_values(segment, row, points);

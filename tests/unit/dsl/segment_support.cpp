@@ -1,10 +1,12 @@
 // tests/unit/dsl/segment_support.cpp -- the builder of traces for tests of segments.
 #include "tests/unit/dsl/segment_support.h"
 
+#include <fmt/format.h>
+
 namespace kiln::dsl::test {
 namespace {
 
-std::uint8_t bits(std::initializer_list<int> axes) {
+std::uint8_t bits(const std::vector<int>& axes) {
   std::uint8_t result = 0;
   for (const int axis : axes) result = static_cast<std::uint8_t>(result | 1 << axis);
   return result;
@@ -26,31 +28,32 @@ NodeId Traced::operation(Op op, std::initializer_list<NodeId> inputs) {
   return graph.operation(op, graph[*inputs.begin()].type, std::span(inputs.begin(), inputs.size()));
 }
 
-NodeId Traced::reduce(Reduction kind, NodeId value, std::initializer_list<int> axes, bool keepdims) {
+NodeId Traced::reduce(Reduction kind, NodeId value, const std::vector<int>& axes, bool keepdims) {
   codegen::ReductionSpec spec;
-  spec.kind = kind;
   spec.axes = bits(axes);
+  const NodeId count = graph.extent(value, compute_type(graph[value].type), spec);
+  spec.kind = kind;
   spec.keepdims = keepdims;
+  if (kind == Reduction::squared_deviations) return graph.reduce(spec, graph[value].type, {value, count});
   if (kind != Reduction::argmax && kind != Reduction::argmin) return graph.reduce(spec, graph[value].type, {value});
-  const NodeId position =
-      graph.primitive(NodeKind::index, DType::i64, {value}, static_cast<std::uint64_t>(*axes.begin()));
-  return graph.reduce(spec, DType::i64, {value, position});
+  const auto axis = static_cast<std::uint64_t>(axes.front());
+  return graph.reduce(spec, DType::i64, {value, graph.primitive(NodeKind::index, DType::i64, {value}, axis)});
 }
 
-NodeId Traced::mean(NodeId value, std::initializer_list<int> axes, bool keepdims) {
+NodeId Traced::mean(NodeId value, const std::vector<int>& axes, bool keepdims) {
   codegen::ReductionSpec spec;
   spec.axes = bits(axes);
   return div(sum(value, axes, keepdims), graph.extent(value, graph[value].type, spec));
 }
 
-NodeId Traced::var(NodeId value, std::initializer_list<int> axes, bool keepdims) {
+NodeId Traced::var(NodeId value, const std::vector<int>& axes, bool keepdims) {
   codegen::ReductionSpec spec;
   spec.axes = bits(axes);
   return div(reduce(Reduction::squared_deviations, value, axes, keepdims),
              graph.extent(value, graph[value].type, spec));
 }
 
-NodeId Traced::softmax(NodeId value, std::initializer_list<int> axes) {
+NodeId Traced::softmax(NodeId value, const std::vector<int>& axes) {
   const NodeId e = exp(sub(value, max(value, axes, true)));
   return div(e, sum(e, axes, true));
 }
@@ -61,7 +64,7 @@ NodeId Traced::cumsum(NodeId value, int axis) {
   return graph.scan(spec, graph[value].type, {value});
 }
 
-std::array<NodeId, 2> Traced::sum_and_max(NodeId value, std::initializer_list<int> axes, bool keepdims) {
+std::array<NodeId, 2> Traced::sum_and_max(NodeId value, const std::vector<int>& axes, bool keepdims) {
   const DType type = graph[value].type;
   auto combiner = std::make_shared<Graph>();
   std::array<NodeId, 4> in;
@@ -75,7 +78,7 @@ std::array<NodeId, 2> Traced::sum_and_max(NodeId value, std::initializer_list<in
   spec.keepdims = keepdims;
   spec.combiner = combiner;
   const NodeId state = graph.primitive(NodeKind::tuple, type, {value, value});
-  const NodeId identity = graph.primitive(NodeKind::tuple, type, {number(0), number(-1e30)});
+  const NodeId identity = graph.primitive(NodeKind::tuple, type, {number(0, type), number(-30000, type)});
   const NodeId pair = graph.reduce(spec, type, {state, identity});
   return {graph.primitive(NodeKind::element, type, {pair}, 0), graph.primitive(NodeKind::element, type, {pair}, 1)};
 }
@@ -106,6 +109,20 @@ Segmentation Traced::split(std::vector<NodeId> outputs) {
   const codegen::DeviceTraits device;
   return SegmentPlanner(source, device, [](const codegen::ChainFacts&, const codegen::DeviceTraits&) { return false; })
       .run(loops);
+}
+
+std::string to_text(const Segmentation& segmentation) {
+  std::string text;
+  for (const Segment& segment : segmentation.segments) {
+    text += fmt::format("loop {} reduced {}\n", kiln::dsl::to_text(segment.loop), segment.reduced);
+    for (const Leaf& leaf : segment.body.leaves)
+      text += fmt::format("  leaf of slot {} temporary {}\n", leaf.slot, leaf.temporary);
+    text += codegen::to_text(segment.body.graph);
+    for (const SegmentOutput& output : segment.outputs)
+      text += fmt::format("  {} {}\n", output.is_temporary ? "temporary" : "target", output.number);
+  }
+  for (const std::string& note : segmentation.notes) text += note + '\n';
+  return text;
 }
 
 }  // namespace kiln::dsl::test

@@ -43,19 +43,19 @@ class Traced {
     return graph.view(value, {ViewSpec::Kind::slice, {}, std::move(items)});
   }
   /// Axes in order; `keepdims` keeps their extents at 1.
-  NodeId reduce(Reduction kind, NodeId value, std::initializer_list<int> axes, bool keepdims = false);
-  NodeId sum(NodeId value, std::initializer_list<int> axes, bool keepdims = false) {
+  NodeId reduce(Reduction kind, NodeId value, const std::vector<int>& axes, bool keepdims = false);
+  NodeId sum(NodeId value, const std::vector<int>& axes, bool keepdims = false) {
     return reduce(Reduction::sum, value, axes, keepdims);
   }
-  NodeId max(NodeId value, std::initializer_list<int> axes, bool keepdims = false) {
+  NodeId max(NodeId value, const std::vector<int>& axes, bool keepdims = false) {
     return reduce(Reduction::max, value, axes, keepdims);
   }
-  NodeId mean(NodeId value, std::initializer_list<int> axes, bool keepdims = false);
-  NodeId var(NodeId value, std::initializer_list<int> axes, bool keepdims = false);
-  NodeId softmax(NodeId value, std::initializer_list<int> axes);
+  NodeId mean(NodeId value, const std::vector<int>& axes, bool keepdims = false);
+  NodeId var(NodeId value, const std::vector<int>& axes, bool keepdims = false);
+  NodeId softmax(NodeId value, const std::vector<int>& axes);
   NodeId cumsum(NodeId value, int axis);
   /// The sum and the largest of `value`, as a reduction of pairs.
-  std::array<NodeId, 2> sum_and_max(NodeId value, std::initializer_list<int> axes, bool keepdims = false);
+  std::array<NodeId, 2> sum_and_max(NodeId value, const std::vector<int>& axes, bool keepdims = false);
 
   std::vector<Shape> shapes() const;
   Shape shape_of(NodeId node) const { return shapes()[node]; }
@@ -75,6 +75,9 @@ Numbers broadcasted(const Numbers& value, const Shape& from, const Shape& to);
 /// Runs the segments in order: elements of each target, in C order. Fails the test where a segment reads what is not
 /// computed yet, writes an element twice or not at all, or gives two values for one row.
 std::vector<Numbers> run(const Segmentation& segmentation, const Traced& trace, std::span<const Shape> loops);
+
+/// Loops, leaves, bodies and outputs, for messages.
+std::string to_text(const Segmentation& segmentation);
 
 /// Both ways agree for these outputs.
 void expect_agreement(Traced& trace, const Segmentation& segmentation, std::vector<Shape> loops = {});

@@ -1,0 +1,234 @@
+// logsumexp(x)
+// schedule: rows, 1024 threads per block, 1024 per row, 4 vectors of 8 per step, no partial vector
+
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+#define DEVICE static __device__ __forceinline__
+
+template <int Bytes> struct Word;  // the type that moves so many bytes in one access
+template <> struct Word<1> { typedef u8 type; };
+template <> struct Word<2> { typedef u16 type; };
+template <> struct Word<4> { typedef u32 type; };
+template <> struct Word<8> { typedef uint2 type; };
+template <> struct Word<16> { typedef uint4 type; };
+
+template <int Width, int N, class T>  // N neighbours, Width elements per access
+DEVICE void read(T (&to)[N], const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+
+struct Divisor { u32 multiplier, shift; };
+
+DEVICE float bf16_to_f32(u16 x) { return __uint_as_float(u32(x) << 16); }
+
+DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
+#else
+  return exp2f(x);
+#endif
+}
+
+DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a != a || b != b ? a + b : fmaxf(a, b);
+#endif
+}
+
+template <int Width, int N, class T>
+DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = typename Word<Width * sizeof(T)>::type();
+    if (inside) piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+
+DEVICE float exponential_base(float m) {  // what exponents are taken relative to: m, and never inf - inf
+  return fabsf(m) <= 3.402823466e+38f || m != m ? m : 0.0f;
+}
+
+DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, float e1) {  // e is a sum of exp(x - m)
+  m = maximum_f32(m0, m1);
+  const float base = exponential_base(m);
+  e = e0 * exp2_approximate((m0 - base) * 0x1.715476p+0f) + e1 * exp2_approximate((m1 - base) * 0x1.715476p+0f);
+}
+
+template <int N>
+DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e are left in m[0] and e[0]
+  float highest[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) highest[k] = m[k];
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) highest[k] = maximum_f32(highest[k], highest[k + w]);
+  const float base = exponential_base(highest[0]);
+#pragma unroll
+  for (int k = 0; k < N; ++k) e[k] *= exp2_approximate((m[k] - base) * 0x1.715476p+0f);
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
+  m[0] = highest[0];
+}
+
+template <class State, int N>
+DEVICE State tree(State (&s)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) s[k] = join(s[k], s[k + w]);
+  return s[0];
+}
+
+template <int Lanes, class State>
+DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets the same result, joined in their order
+#pragma unroll
+  for (int mask = 1; mask < Lanes; mask *= 2) {
+    const State other = shuffle(s, mask);
+    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+  }
+  return s;
+}
+
+template <int Warps, class State>
+DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
+  s = join_lanes<32>(s);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
+  __syncthreads();
+  if constexpr (Warps > 8) {
+    return join_lanes<Warps>(shared[threadIdx.x % Warps]);
+  } else {
+    State all[Warps];
+#pragma unroll
+    for (int w = 0; w < Warps; ++w) all[w] = shared[w];
+    return tree(all);
+  }
+}
+
+struct alignas(8) State0 {
+  float s0_0;
+  float s0_1;
+};
+DEVICE State0 join(const State0& a, const State0& b) {
+  State0 r;
+  join_logsumexp(r.s0_0, r.s0_1, a.s0_0, a.s0_1, b.s0_0, b.s0_1);
+  return r;
+}
+DEVICE State0 shuffle(const State0& s, int mask) {
+  State0 r;
+  r.s0_0 = __shfl_xor_sync(~0u, s.s0_0, mask);
+  r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
+  return r;
+}
+DEVICE void accumulate(State0& s, State0&, const State0& batch) {
+  const State0 r = join(s, batch);
+  s = r;
+}
+DEVICE State0 total(const State0& s, const State0&) {
+  return s;
+}
+template <int N>
+DEVICE State0 tree(State0 (&s)[N]) {
+  float m0[N], e0[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) m0[k] = s[k].s0_0, e0[k] = s[k].s0_1;
+  tree_logsumexp(m0, e0);
+  State0 t = tree<State0, N>(s);
+  t.s0_0 = m0[0], t.s0_1 = e0[0];
+  return t;
+}
+
+struct Arguments {
+  const u16* x0;
+  float* y0;
+  u8* workspace;
+  u32* counters;
+  u32 n0;
+  u32 n1;
+  i32 x0_s0;
+  Divisor d1;
+};
+
+extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp(const __grid_constant__ Arguments a) {
+  const u32 lane = threadIdx.x;
+  __shared__ State0 shared0[32];
+  const u32 c0 = blockIdx.x;
+  const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  float* const y0_row = a.y0 + (i32(c0));
+  const State0 identity0 = State0{__uint_as_float(0xff800000u), 0.0f};
+  State0 s0 = identity0;
+  State0 low0 = State0();
+  {
+    u32 first = (0);
+    for (; first + 32768u <= a.n1; first += (32768u)) {
+      u16 x0[4][8];
+#pragma unroll
+      for (int u = 0; u < 4; ++u) {
+        const u32 j = first + (u * 1024u + lane) * 8u;
+        read<8>(x0[u], x0_row + j);
+      }
+      State0 t0[4];
+#pragma unroll
+      for (int u = 0; u < 4; ++u) {
+        State0 e[8];
+#pragma unroll
+        for (int k = 0; k < 8; ++k) {
+          const float v0 = bf16_to_f32(x0[u][k]);
+          e[k] = State0{v0, 1.0f};
+        }
+        t0[u] = tree(e);
+      }
+      accumulate(s0, low0, tree(t0));
+    }
+    if (first < a.n1) {
+      u16 x0[4][8];
+#pragma unroll
+      for (int u = 0; u < 4; ++u) {
+        const u32 j = first + (u * 1024u + lane) * 8u;
+        read_if<8>(x0[u], x0_row + j, j < a.n1);
+      }
+      State0 t0[4];
+#pragma unroll
+      for (int u = 0; u < 4; ++u) {
+        const u32 j = first + (u * 1024u + lane) * 8u;
+        State0 e[8];
+#pragma unroll
+        for (int k = 0; k < 8; ++k) {
+          const float v0 = bf16_to_f32(x0[u][k]);
+          e[k] = State0{v0, 1.0f};
+        }
+        t0[u] = tree(e);
+        if (j >= a.n1) t0[u] = identity0;
+      }
+      accumulate(s0, low0, tree(t0));
+    }
+  }
+  s0 = total(s0, low0);
+  s0 = join_block<32>(s0, shared0);
+  if (lane == 0) {
+    const float v1 = logf(s0.s0_1);
+    const float v2 = s0.s0_0 + v1;
+    *(y0_row) = v2;
+  }
+}

@@ -1,0 +1,206 @@
+// e / sum(e), e = exp(x - max(x))
+// schedule: rows, 512 threads per block, 512 per row, 2 vectors of 4 held, no partial step
+
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+#define DEVICE static __device__ __forceinline__
+
+template <int Bytes> struct Word;  // the type that moves so many bytes in one access
+template <> struct Word<1> { typedef u8 type; };
+template <> struct Word<2> { typedef u16 type; };
+template <> struct Word<4> { typedef u32 type; };
+template <> struct Word<8> { typedef uint2 type; };
+template <> struct Word<16> { typedef uint4 type; };
+
+template <int Width, int N, class T>  // N neighbours, Width elements per access
+DEVICE void read(T (&to)[N], const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+
+template <int Width, int N, class T>
+DEVICE void write(T* to, const T (&from)[N]) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+#pragma unroll
+    for (int k = 0; k < Width; ++k) piece.at[k] = from[n + k];
+    __stwb(reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n), piece.word);  // one instruction, never split
+  }
+}
+
+struct Divisor { u32 multiplier, shift; };
+
+DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a != a || b != b ? a + b : fmaxf(a, b);
+#endif
+}
+
+struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+DEVICE Ratio ratio(float divisor) {
+  const float high = __frcp_rn(divisor);
+  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+
+DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
+  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
+  const float q = fmaf(a, by.high, a * by.low);
+  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+}
+
+template <class State, int N>
+DEVICE State tree(State (&s)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) s[k] = join(s[k], s[k + w]);
+  return s[0];
+}
+
+template <int Lanes, class State>
+DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets the same result, joined in their order
+#pragma unroll
+  for (int mask = 1; mask < Lanes; mask *= 2) {
+    const State other = shuffle(s, mask);
+    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+  }
+  return s;
+}
+
+template <int Warps, class State>
+DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
+  s = join_lanes<32>(s);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
+  __syncthreads();
+  if constexpr (Warps > 8) {
+    return join_lanes<Warps>(shared[threadIdx.x % Warps]);
+  } else {
+    State all[Warps];
+#pragma unroll
+    for (int w = 0; w < Warps; ++w) all[w] = shared[w];
+    return tree(all);
+  }
+}
+
+struct alignas(8) State0 {
+  float s0;
+};
+DEVICE State0 join(const State0& a, const State0& b) {
+  State0 r;
+  const float j0_0 = maximum_f32(a.s0, b.s0);
+  r.s0 = j0_0;
+  return r;
+}
+DEVICE State0 shuffle(const State0& s, int mask) {
+  State0 r;
+  r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
+  return r;
+}
+
+struct alignas(8) State1 {
+  float s0;
+};
+DEVICE State1 join(const State1& a, const State1& b) {
+  State1 r;
+  const float j0_0 = a.s0 + b.s0;
+  r.s0 = j0_0;
+  return r;
+}
+DEVICE State1 shuffle(const State1& s, int mask) {
+  State1 r;
+  r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
+  return r;
+}
+
+struct Arguments {
+  const float* x0;
+  float* y0;
+  u8* workspace;
+  u32* counters;
+  u32 n0;
+  u32 n1;
+  i32 x0_s0;
+  i32 y0_s0;
+  Divisor d1;
+};
+
+extern "C" __global__ void __launch_bounds__(512, 3) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
+  const u32 lane = threadIdx.x;
+  __shared__ State0 shared0[16];
+  __shared__ State1 shared1[16];
+  float x0[2][4];
+  const u32 c0 = blockIdx.x;
+  const float* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  float* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
+#pragma unroll
+  for (int u = 0; u < 2; ++u) {
+    const u32 j = (u * 512u + lane) * 4u;
+    read<4>(x0[u], x0_row + j);
+  }
+  State0 t0[2];
+#pragma unroll
+  for (int u = 0; u < 2; ++u) {
+    State0 e[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      e[k] = State0{x0[u][k]};
+    }
+    t0[u] = tree(e);
+  }
+  State0 s0 = tree(t0);
+  s0 = join_block<16>(s0, shared0);
+  State1 t1[2];
+#pragma unroll
+  for (int u = 0; u < 2; ++u) {
+    State1 e[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float v0 = x0[u][k] - s0.s0;
+      const float v1 = expf(v0);
+      e[k] = State1{v1};
+    }
+    t1[u] = tree(e);
+  }
+  State1 s1 = tree(t1);
+  s1 = join_block<16>(s1, shared1);
+  const Ratio by0 = ratio(s1.s0);
+#pragma unroll
+  for (int u = 0; u < 2; ++u) {
+    const u32 j = (u * 512u + lane) * 4u;
+    float y0[4];
+    bool plain = by0.plain;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float v0 = x0[u][k] - s0.s0;
+      const float v1 = expf(v0);
+      const float v2 = share(v1, by0, plain);
+      y0[k] = v2;
+    }
+    if (!plain) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float v0 = x0[u][k] - s0.s0;
+        const float v1 = expf(v0);
+        const float v2 = v1 / s1.s0;
+        y0[k] = v2;
+      }
+    }
+    write<4>(y0_row + j, y0);
+  }
+}
