@@ -153,6 +153,16 @@ TEST_F(Reductions, FunctionsOfTheUserBecomeGraphs) {
             traced_text<float>(2, [&](auto x) { return kl::reduce(x, {0, 1}, -INFINITY, larger); }));
 }
 
+TEST_F(Reductions, ScansByFunctionsOfTheUserKeepTheShape) {
+  EXPECT_EQ(text_of(kl::scan(x_, -1, 0, [](auto a, auto b) { return a + b; })),
+            "%0 = f32 input 0\n%1 = f32 literal 0x00000000 (0)\n%2 = f32 scan combine axis 1 {\n"
+            "%0 = f32 input 0\n%1 = f32 input 1\n%2 = f32 add %0, %1\nreturn %2\n} %0, %1\nreturn %2\n");
+  EXPECT_NE(message_of([&] {
+              text_of(kl::scan(x_, {0, 1}, 0, [](auto a, auto b) { return a + b; }));
+            }).find("kl::scan: axes (0, 1)"),
+            std::string::npos);
+}
+
 const auto first_largest = [](auto a, auto b) {
   auto [v, i] = a;
   auto [w, j] = b;
