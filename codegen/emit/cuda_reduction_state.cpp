@@ -26,6 +26,17 @@ bool is_f32_logsumexp(const Monoid& monoid) {
          monoid.components[0].type == DType::f32;
 }
 
+/// The maximum of a float and a literal, in a form that compilers evaluate where both are known: joining single
+/// elements then costs no division by their number. NaN propagates; literals other than zero and NaN only.
+std::string folding_maximum(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
+  const Node& node = graph[id];
+  if (node.kind != NodeKind::operation || node.op != Op::maximum || !is_floating(node.type)) return "";
+  const Node& bound = graph[node.operands[1]];
+  const std::uint64_t one = node.type == DType::f32 ? 0x3f800000u : 0x3ff0000000000000u;
+  if (bound.kind != NodeKind::literal || bound.payload != one) return "";
+  return fmt::format("{0} < {1} ? {1} : {0}", names[node.operands[0]], names[node.operands[1]]);
+}
+
 /// The intrinsics know four and eight bytes.
 std::string shuffled(DType type, const std::string& field) {
   const bool narrow = size_of(type) < 4;
@@ -76,6 +87,9 @@ void ReductionWriter::print_join(const std::string& type, std::span<const Monoid
       if (graph[id].kind == NodeKind::input) {
         const auto slot = static_cast<std::size_t>(graph[id].payload);
         names[id] = fmt::format("{}.{}", slot < k ? "a" : "b", state_field(monoid, r, slot % k));
+      } else if (const std::string text = folding_maximum(graph, id, names); !text.empty()) {
+        names[id] = fmt::format("j{}_{}", r, next++);
+        line("const {} {} = {};", value_type(graph[id].type), names[id], text);
       } else if (name_node(graph, id, names, fmt::format("j{}_{}", r, next), {})) {
         ++next;
       }

@@ -5,6 +5,7 @@
 #include "codegen/emit/llvm_kernel.h"
 #include "codegen/emit/llvm_ops.h"
 #include "codegen/emit/llvm_reduction.h"
+#include "codegen/emit/llvm_turned.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -191,8 +192,13 @@ KernelSource emit_llvm(const Kernel& kernel, const Schedule& schedule, const Emi
   source.language = Language::llvm_ir;
   source.entry = "kiln_kernel";
   source.argument_bytes = argument_layout(kernel).size;
-  source.text = kernel.reduced > 0 ? print_reduction(kernel, schedule, options, source.entry)
-                                   : KernelPrinter(kernel, options).print(source.entry);
+  if (kernel.reduced > 0) {
+    source.text = print_reduction(kernel, schedule, options, source.entry);
+  } else if (has_turned_tiles(kernel)) {
+    source.text = print_turned(kernel, options, source.entry);
+  } else {
+    source.text = KernelPrinter(kernel, options).print(source.entry);
+  }
   return source;
 }
 

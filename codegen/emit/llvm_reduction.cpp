@@ -17,22 +17,23 @@ bool is_function(const Node& node) {
 
 /// Functions keep the arithmetic units busy by themselves; light bodies need several independent chains.
 int choose_batch(const Kernel& kernel) {
+  const Stages stages = stages_of(kernel);
   std::size_t widest = 1;
   int nodes = 0;
   bool heavy = false;
-  const auto visit = [&](const Graph& graph) {
-    for (const Node& node : graph.nodes()) {
-      widest = std::max(widest, size_of(real_of(node.type)));
-      heavy = heavy || is_function(node);
-      ++nodes;
-    }
+  const auto visit = [&](const Node& node) {
+    widest = std::max(widest, size_of(real_of(node.type)));
+    heavy = heavy || is_function(node);
+    ++nodes;
   };
-  visit(kernel.body);
-  for (const Node& node : kernel.body.nodes()) {
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    const Node& node = kernel.body[id];
+    if (stages.per_element[id] != 0) visit(node);
     if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan) continue;
     // The larger the batch, the fewer exponentials a logsumexp takes.
     const ReductionSpec& spec = kernel.body.reduction(node);
-    if (spec.combiner && spec.kind != Reduction::logsumexp) visit(*spec.combiner);
+    if (!spec.combiner || spec.kind == Reduction::logsumexp) continue;
+    for (const Node& joined : spec.combiner->nodes()) visit(joined);
   }
   if (heavy || nodes > 60) return 1;
   return widest > 4 ? 2 : 4;
@@ -149,6 +150,15 @@ void ReductionPrinter::load_broadcasts(const std::vector<NodeId>& nodes) {
     const AccessState& state = states[node.payload];
     if (state.inner() == AxisClass::broadcast) values_[node.payload] = load_broadcast(b, state);
   }
+}
+
+std::string ReductionPrinter::slot(const std::string& number, std::size_t component) {
+  std::size_t before = 0;
+  for (std::size_t c = 0; c < component; ++c) before += size_of(form_.components[c]);
+  const std::string start = scalar_multiply(b, slots_, fmt::format("{}", before));
+  const std::string offset =
+      scalar_add(b, start, scalar_multiply(b, number, fmt::format("{}", size_of(form_.components[component]))));
+  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", workspace, offset));
 }
 
 void ReductionPrinter::print_start() {

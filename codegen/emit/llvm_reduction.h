@@ -54,6 +54,8 @@ class ReductionPrinter : public KernelFrame {
   void compute(const std::vector<NodeId>& nodes) { body_.compute(nodes, {values_, parameters, {}}); }
   /// [begin, end) is empty: nothing to do.
   void print_start();
+  /// Address of a component of the state in slot `number` of the workspace.
+  std::string slot(const std::string& number, std::size_t component);
   std::string finish(const std::string& entry);
 
   /// Vectors (columns: lines) that are joined in a tree before they meet the accumulators.
@@ -63,6 +65,7 @@ class ReductionPrinter : public KernelFrame {
   BodyPrinter body_;
   std::vector<std::unique_ptr<ReductionState>> reductions_;  ///< by node
   std::vector<Parts> values_;                                ///< per access
+  std::string slots_;                                        ///< how many the workspace holds
 };
 
 std::string print_row_reduction(const Kernel& kernel, const EmitOptions& options, const std::string& entry);

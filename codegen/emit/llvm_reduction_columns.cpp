@@ -7,18 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/llvm_column_buffers.h"
 #include "codegen/emit/llvm_reduction.h"
 
 namespace kiln::codegen {
 namespace {
-
-/// Addresses of arrays of one element per column of the block, one per component or part.
-struct Buffers {
-  std::vector<Lane> lanes;  ///< as computed; i1 is kept as i8
-  std::vector<std::string> addresses;
-};
-
-Lane stored(Lane lane) { return lane == Lane::i1 ? Lane::i8 : lane; }
 
 class ColumnPrinter : ReductionPrinter {
  public:
@@ -56,8 +49,6 @@ class ColumnPrinter : ReductionPrinter {
   Buffers& buffers_of(std::vector<Buffers>& all, NodeId id, const std::vector<Lane>& lanes);
   Parts load(const Buffers& buffers, const std::string& j);
   void store(const Buffers& buffers, const std::string& j, const Parts& parts);
-  std::string column_address(const std::string& array, Lane lane, const std::string& j);
-  std::string slot(const std::string& first, const std::string& j, std::size_t component);
   Buffers& state_buffers(NodeId id) { return buffers_of(state_buffers_, id, state_of(id).lanes()); }
   Buffers& value_buffers(NodeId id);
 
@@ -66,7 +57,7 @@ class ColumnPrinter : ReductionPrinter {
   std::vector<Buffers> state_buffers_, value_buffers_;
   std::vector<std::string> block_addresses_;  ///< of column 0 of the current outer coordinates
   std::string first_column_, end_column_, columns_, blocks_, lines_, first_line_ = "0", last_line_;
-  std::string lines_per_chunk_, chunks_ = "1", slots_;  ///< kernels that split
+  std::string lines_per_chunk_, chunks_ = "1";  ///< kernels that split
 };
 
 Buffers& ColumnPrinter::buffers_of(std::vector<Buffers>& all, NodeId id, const std::vector<Lane>& lanes) {
@@ -74,35 +65,18 @@ Buffers& ColumnPrinter::buffers_of(std::vector<Buffers>& all, NodeId id, const s
   if (buffers.lanes.empty()) {
     buffers.lanes = lanes;
     for (const Lane lane : lanes)
-      buffers.addresses.push_back(variable(fmt::format("[{} x {}]", form_.column_block, name_of(stored(lane)))));
+      buffers.addresses.push_back(
+          variable(fmt::format("[{} x {}]", form_.column_block, name_of(lane_in_memory(lane)))));
   }
   return buffers;
 }
 
-std::string ColumnPrinter::column_address(const std::string& array, Lane lane, const std::string& j) {
-  const std::string column = b.emit_scalar(fmt::format("sub i64 {}, {}", j, first_column_));
-  return b.emit_scalar(fmt::format("getelementptr {}, ptr {}, i64 {}", name_of(stored(lane)), array, column));
-}
-
 Parts ColumnPrinter::load(const Buffers& buffers, const std::string& j) {
-  Parts parts;
-  for (std::size_t c = 0; c < buffers.lanes.size(); ++c) {
-    const Lane lane = buffers.lanes[c], memory = stored(lane);
-    const std::string pointer = column_address(buffers.addresses[c], lane, j);
-    const IrValue part =
-        b.emit(memory, fmt::format("load {}, ptr {}, align {}", b.type(memory), pointer, bytes_of(memory)));
-    parts.push_back(lane == memory ? part : b.compare("icmp ne", part, b.bits(memory, 0)));
-  }
-  return parts;
+  return load_buffers(b, buffers, b.emit_scalar(fmt::format("sub i64 {}, {}", j, first_column_)));
 }
 
 void ColumnPrinter::store(const Buffers& buffers, const std::string& j, const Parts& parts) {
-  for (std::size_t c = 0; c < buffers.lanes.size(); ++c) {
-    const Lane lane = buffers.lanes[c], memory = stored(lane);
-    const IrValue part = lane == memory ? parts[c] : b.convert("zext", parts[c], memory);
-    const std::string pointer = column_address(buffers.addresses[c], lane, j);
-    b.line(fmt::format("store {} {}, ptr {}, align {}", b.type(memory), part.text, pointer, bytes_of(memory)));
-  }
+  store_buffers(b, buffers, b.emit_scalar(fmt::format("sub i64 {}, {}", j, first_column_)), parts);
 }
 
 /// Results of reductions, and row-level values that elements use, are computed once per column.
@@ -212,23 +186,14 @@ std::string ColumnPrinter::first_slot(const std::vector<std::string>& outer, con
   return scalar_multiply(b, scalar_add(b, scalar_multiply(b, number, chunks_), chunk), columns_);
 }
 
-std::string ColumnPrinter::slot(const std::string& first, const std::string& j, std::size_t component) {
-  std::size_t before = 0;
-  for (std::size_t c = 0; c < component; ++c) before += size_of(form_.components[c]);
-  const std::string start = scalar_multiply(b, slots_, fmt::format("{}", before));
-  const std::string size = fmt::format("{}", size_of(form_.components[component]));
-  const std::string offset = scalar_add(b, start, scalar_multiply(b, scalar_add(b, first, j), size));
-  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", workspace, offset));
-}
-
 void ColumnPrinter::store_slots(const std::string& first, const std::vector<NodeId>& pass) {
   for_vectors(first_column_, end_column_, [&](const std::string& j, const IrValue* mask) {
     std::size_t component = 0;
     for (const NodeId id : pass) {
       for (const IrValue& part : load(state_buffers(id), j)) {
-        const Lane lane = stored(part.lane);
+        const Lane lane = lane_in_memory(part.lane);
         const IrValue value = part.lane == lane ? part : b.convert("zext", part, lane);
-        const std::string pointer = slot(first, j, component++);
+        const std::string pointer = slot(scalar_add(b, first, j), component++);
         store_plain(b, pointer, value, mask);
       }
     }
@@ -241,7 +206,7 @@ void ColumnPrinter::join_slots(const std::string& first, const std::vector<NodeI
     for (const NodeId id : pass) {
       Parts chunk;
       for (const Lane lane : state_of(id).lanes()) {
-        const IrValue value = load_plain(b, slot(first, j, component++), stored(lane), mask);
+        const IrValue value = load_plain(b, slot(scalar_add(b, first, j), component++), lane_in_memory(lane), mask);
         chunk.push_back(lane == value.lane ? value : b.compare("icmp ne", value, b.bits(value.lane, 0)));
       }
       store(state_buffers(id), j, state_of(id).join(load(state_buffers(id), j), chunk));

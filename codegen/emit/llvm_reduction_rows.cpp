@@ -45,14 +45,13 @@ class RowPrinter : ReductionPrinter {
   Range range_of(const std::vector<std::string>& coordinates);
   void store_slots(const std::string& number, const std::vector<NodeId>& pass);
   void join_slots(const std::string& number, const std::vector<NodeId>& pass);
-  std::string slot(const std::string& number, std::size_t component);
   Variables& variables_of(NodeId id);
 
   std::vector<std::string> row_;         ///< base addresses of the row
   std::vector<Variables> accumulators_;  ///< by node
   std::string lines_, inner_;
   // Kernels whose rows split into chunks:
-  std::string chunk_, lines_per_chunk_, groups_, blocks_, chunks_, slots_;
+  std::string chunk_, lines_per_chunk_, groups_, blocks_, chunks_;
 };
 
 Variables& RowPrinter::variables_of(NodeId id) {
@@ -110,16 +109,6 @@ RowPrinter::Range RowPrinter::range_of(const std::vector<std::string>& coordinat
   range.first = scalar_multiply(b, block, chunk_);
   range.last = scalar_least(b, scalar_add(b, range.first, chunk_), inner_);
   return range;
-}
-
-/// Address of the component of the state that slot `number` of the workspace holds.
-std::string RowPrinter::slot(const std::string& number, std::size_t component) {
-  std::size_t before = 0;
-  for (std::size_t c = 0; c < component; ++c) before += size_of(form_.components[c]);
-  const std::string start = scalar_multiply(b, slots_, fmt::format("{}", before));
-  const std::string offset =
-      scalar_add(b, start, scalar_multiply(b, number, fmt::format("{}", size_of(form_.components[component]))));
-  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", workspace, offset));
 }
 
 /// Leaves the states of a chunk, joined over the lanes, in the workspace.

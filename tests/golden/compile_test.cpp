@@ -28,7 +28,10 @@ class Compile : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Compile, GoldenKernelHasNoWarningsAndNoSpills) {
   const Case test = cases()[GetParam()];
+  const codegen::Schedule schedule = schedule_of(test);
   for (const char* arch : {"sm_75", "sm_80", "sm_90", "sm_100"}) {
+    const int threads = schedule.block * schedule.min_blocks;
+    if (threads > 1024 && std::string_view(arch) == "sm_75") continue;  // whose multiprocessors hold no more
     KILN_COMPILED_OR_SKIP(binary, source_of(test), arch);
     EXPECT_EQ(binary->log, "") << arch;
     EXPECT_EQ(binary->spill_bytes, 0) << arch;
