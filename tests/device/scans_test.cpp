@@ -228,7 +228,7 @@ const auto composed = [](auto first, auto second) {
 };
 
 TEST_P(Scans, a_linear_recurrence_keeps_the_order) {
-  for (const std::int64_t n : {5, 1000, 70000}) {
+  for (const std::int64_t n : {5, 1000, 70000, 4500001}) {
     const auto a = values::random<double>(static_cast<std::size_t>(n), 8, 0);
     const auto b = values::random<double>(static_cast<std::size_t>(n), 9, 1);
     const kl::Array<double> factor = kl::from_host(a) * 0.25, term = kl::from_host(b);
@@ -238,6 +238,23 @@ TEST_P(Scans, a_linear_recurrence_keeps_the_order) {
     for (std::size_t i = 0; i < got.size(); ++i) {
       want = want * (a[i] * 0.25L) + b[i];
       ASSERT_NEAR(got[i], static_cast<double>(want), 1e-12) << n << " elements, element " << i;
+    }
+  }
+}
+
+TEST_P(Scans, recurrences_along_columns_and_rows) {
+  for (const rows::Extents& shape : {rows::Extents{60000, 3}, rows::Extents{700, 90}, rows::Extents{40, 1000}}) {
+    const auto count = static_cast<std::size_t>(rows::count_of(shape));
+    const Tensor<double> t{shape, values::random<double>(count, 10, 0)};
+    const kl::Array<double> x = on_device(t);
+    for (const int axis : {0, 1}) {
+      const auto [product, state] = kl::scan(std::tuple(x * 0 + 0.5, x), axis, std::tuple(1, 0), composed);
+      std::vector<Real> running;
+      expect_scan("recurrence", kl::eval(state), t, axis, [&](const std::vector<double>& r, std::size_t i) {
+        if (i == 0) running.assign(1, 0);
+        running[0] = running[0] * 0.5L + r[i];
+        return Expected{running[0], 1e-12L};
+      });
     }
   }
 }
