@@ -34,6 +34,7 @@ TEST_F(Reductions, SumNamesItsAxes) {
   EXPECT_EQ(text_of(kl::sum(x_, kl::keepdims, 0)),
             "%0 = f32 input 0\n%1 = f32 reduce sum axis 0 keepdims %0\nreturn %1\n");
   EXPECT_EQ(text_of(kl::sum(x_, std::vector<int>{1})), text_of(kl::sum(x_, 1)));
+  EXPECT_EQ(text_of(kl::sum(x_, {kl::lit(1), 0})), text_of(kl::sum(x_, {1, 0})));
 }
 
 TEST_F(Reductions, TracedAndInlineRecordTheSame) {
