@@ -118,17 +118,16 @@ struct Lanes {
   int lanes = 0, items = 1;
 };
 
-/// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, two vectors each where they
-/// are held between passes, else four. The largest blocks leave no room for another one on a multiprocessor.
-Lanes block_lanes(std::int64_t vectors, int most_items, bool chain) {
+/// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, about `wanted` vectors each.
+/// The largest blocks leave no room for another one on a multiprocessor.
+Lanes block_lanes(std::int64_t vectors, int most_items, int wanted, bool chain) {
   Lanes best;
   double best_score = -1e9;
-  const double wanted = chain ? 2 : 4;
   for (int lanes = 64; lanes <= (chain ? 1024 : 512); lanes *= 2) {
     const std::int64_t items = std::max<std::int64_t>(1, ceil_divide(vectors, lanes));
     if (items > most_items) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
-    const double distance = std::fabs(std::log2(static_cast<double>(items) / wanted));
+    const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
     const double score = filled - 0.1 * distance - (lanes == 1024 ? 0.1 : 0);
     if (score > best_score) best_score = score, best = {lanes, static_cast<int>(items)};
   }
@@ -244,8 +243,10 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   schedule.whole_vectors = extents.loop.back() % work.vector == 0;
   const std::int64_t vectors = work.vectors();
   const int most_items = std::clamp(held_registers / work.registers, 1, work.vector > 1 ? 8 : 16);
-  const Lanes block = block_lanes(vectors, most_items, work.chain);
-  if (vectors <= 32 * std::min(most_items, work.chain ? 2 : 8)) {
+  // Two vectors of 16 bytes where they are held between passes, else four; narrower ones in proportion.
+  const int wanted = std::min(most_items, std::max(work.chain ? 2 : 4, (work.chain ? 8 : 16) / work.registers));
+  const Lanes block = block_lanes(vectors, most_items, wanted, work.chain);
+  if (vectors <= 32 * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
   } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {
     schedule.lanes = schedule.block = block.lanes;
