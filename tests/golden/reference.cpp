@@ -72,6 +72,16 @@ void join(const codegen::ReductionSpec& spec, std::vector<double>& state, const 
   for (std::size_t c = 0; c < k; ++c) state[c] = reference.values[graph.outputs[c]];
 }
 
+std::function<double(NodeId, double)> running_values(const Graph& graph, const Reference& reference) {
+  return [&graph, &reference, running = std::map<NodeId, std::vector<double>>()](NodeId id, double next) mutable {
+    const auto& spec = graph.reduction(graph[id]);
+    const double start = spec.combiner ? reference.values[graph[id].operands[1]] : start_of(spec.kind);
+    auto& state = running.try_emplace(id, 1, start).first->second;
+    join(spec, state, {next});
+    return state[0];
+  };
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, std::size_t length,
@@ -89,14 +99,7 @@ std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, st
     }
     return wanted;
   };
-  std::map<NodeId, std::vector<double>> running;
-  reference.scan = [&](NodeId id, double next) {
-    const auto& spec = graph.reduction(graph[id]);
-    const double start = spec.combiner ? reference.values[graph[id].operands[1]] : start_of(spec.kind);
-    auto& state = running.try_emplace(id, 1, start).first->second;
-    join(spec, state, {next});
-    return state[0];
-  };
+  reference.scan = running_values(graph, reference);
   const auto at = [&](std::size_t element) { return [&, element](std::size_t a) { return operand(element, a); }; };
   const int passes = static_cast<int>(stages.passes.size());
   for (int pass = 0; pass < passes; ++pass) {
