@@ -33,5 +33,6 @@ std::vector<Case> golden_reductions();
 /// What the emulation runs: every form of row and of column reduction with bodies of every kind.
 std::vector<ReductionCase> row_cases();
 std::vector<ReductionCase> column_cases();
+std::vector<ReductionCase> scan_cases();
 
 }  // namespace kiln::golden
