@@ -201,7 +201,7 @@ bool copies_whole_vectors(const Kernel& kernel, int vector) {
 
 /// Long rows: up to sixteen blocks hold one together. Two blocks on a multiprocessor where that is enough.
 bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work, const DeviceTraits& device) {
-  if (device.compute_capability < 90 || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
+  if (!has_large_clusters(device) || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
     return false;
   const std::int64_t most = cluster_vectors * 4 / work.registers;
   for (const int block : {512, 1024}) {
