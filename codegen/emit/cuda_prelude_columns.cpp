@@ -172,6 +172,7 @@ DEVICE u32 nearest_prefix(const u32* flags, u32 tiles, u32 ticket, u32 lane) {
 template <int Slots, class State, int N>
 DEVICE void look_back(State (&carry)[N], State (&low)[N], const State (&all)[N], bool speaks, u32 slot, u32 column,
                       u32 width, u32 tiles, u32 ticket, u32* flags, State* states) {
+  constexpr int Batch = N > 4 ? 2 : 4;
   __shared__ State told[N][Slots];
   __shared__ u32 back;
   const u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
@@ -198,16 +199,16 @@ DEVICE void look_back(State (&carry)[N], State (&low)[N], const State (&all)[N],
         carry[k] = load_state(prefixes + u64(at) * 2 * width + 2 * k);
         low[k] = load_state(prefixes + u64(at) * 2 * width + 2 * k + 1);
       }
-      for (at += tiles; at < ticket; at += 4 * tiles) {
-        State next[4][N];
+      for (at += tiles; at < ticket; at += Batch * tiles) {
+        State next[Batch][N];
 #pragma unroll
-        for (int u = 0; u < 4; ++u) {
+        for (int u = 0; u < Batch; ++u) {
           const u32 piece = at + u * tiles < ticket ? at + u * tiles : at;
 #pragma unroll
           for (int k = 0; k < N; ++k) next[u][k] = load_state(sums + u64(piece) * width + k);
         }
 #pragma unroll
-        for (int u = 0; u < 4; ++u) {
+        for (int u = 0; u < Batch; ++u) {
           if (at + u * tiles >= ticket) break;
 #pragma unroll
           for (int k = 0; k < N; ++k) accumulate(carry[k], low[k], next[u][k]);

@@ -19,7 +19,8 @@ namespace kiln::codegen {
 namespace {
 
 constexpr int access_bytes = 16;
-constexpr int registers_for_data = 32;
+constexpr int piece_bytes = 192;        ///< operands and states of one thread, where a block walks along its rows
+constexpr int split_piece_bytes = 320;  ///< the same where blocks look back: fewer pieces, fewer threads
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 int power_of_two_up(std::int64_t n) {
@@ -30,7 +31,8 @@ struct Work {
   std::int64_t kept = 1, length = 1;
   std::size_t vector_axis = 0;  ///< along which vectors run
   int vector = 1;
-  int registers = 1;  ///< of one element: operands and states
+  int bytes = 1;        ///< of one element: operands and states
+  int state_bytes = 0;  ///< of those, states
 };
 
 /// The widest vector along the vector axis by which most bytes move whole; `divides`: it must divide the extent.
@@ -43,7 +45,7 @@ int choose_vector(const Kernel& kernel, const Work& work, std::int64_t extent, b
     if (moves(access)) widest = std::max(widest, size_of(access.type));
   }
   for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
-    if ((divides && extent % vector != 0) || extent < vector || vector * work.registers > registers_for_data) continue;
+    if ((divides && extent % vector != 0) || extent < vector || vector * work.bytes > piece_bytes) continue;
     std::size_t total = 0, whole = 0;
     for (const Access& access : kernel.accesses) {
       if (!moves(access)) continue;
@@ -78,8 +80,10 @@ Work work_of(const Kernel& kernel, const Extents& extents, bool columns) {
   for (const Access& access : kernel.accesses) {
     if (!access.iota && !access.store && is_per_element(kernel, access)) bytes += size_of(access.type);
   }
-  for (const auto& group : scan_groups(kernel.body)) bytes += state_bytes(kernel, group);
-  work.registers = std::max<int>(1, static_cast<int>(bytes / 4));
+  for (const Node& node : kernel.body.nodes()) {
+    if (node.kind == NodeKind::scan) work.state_bytes += static_cast<int>(std::max<std::size_t>(4, size_of(node.type)));
+  }
+  work.bytes = static_cast<int>(bytes) + work.state_bytes;
   work.vector = choose_vector(kernel, work, extents.loop[work.vector_axis], columns);
   return work;
 }
@@ -146,17 +150,21 @@ Schedule choose_scan(const Kernel& kernel, const Extents& extents, const DeviceT
   schedule.form = Template::scan;
   schedule.block = 256;
   schedule.vector = work.vector;
-  schedule.items = std::clamp<int>(registers_for_data / (work.vector * work.registers / 2), 1, 8);
-  schedule.items = static_cast<int>(std::bit_floor(static_cast<unsigned>(schedule.items)));
-  while (schedule.items > 1 && static_cast<int>(kernel.body.size()) * schedule.items * work.vector > 2048)
-    schedule.items /= 2;
-  if (columns) {
-    along_columns(work, device, schedule);
-  } else {
-    along_rows(work, device, extents.loop.back(), schedule);
-  }
-  const int registers = schedule.items * work.vector * work.registers;
-  schedule.min_blocks = kernel.body.size() > 400 || registers > 96 ? 0 : (registers > 64 ? 512 : 1024) / schedule.block;
+  const auto map_to_threads = [&](int bytes) {
+    schedule.items = static_cast<int>(
+        std::bit_floor(static_cast<unsigned>(std::clamp<int>(bytes / (work.vector * work.bytes), 1, 8))));
+    while (schedule.items > 1 && static_cast<int>(kernel.body.size()) * schedule.items * work.vector > 2048)
+      schedule.items /= 2;
+    if (columns) {
+      along_columns(work, device, schedule);
+    } else {
+      along_rows(work, device, extents.loop.back(), schedule);
+    }
+  };
+  map_to_threads(piece_bytes);
+  if (schedule.split) map_to_threads(split_piece_bytes);
+  const bool many_registers = schedule.split || work.state_bytes > 8 || work.vector * work.bytes * schedule.items > 192;
+  schedule.min_blocks = kernel.body.size() > 400 ? 0 : (many_registers ? 512 : 1024) / schedule.block;
   schedule.reason =
       fmt::format("running values along {}; {} elements per thread{}",
                   columns                ? "a strided axis: a thread per vector of columns"

@@ -78,6 +78,15 @@ Kernel integers(std::string_view axes) {
 
 }  // namespace
 
+std::vector<Case> golden_scans() {
+  return {{"scan_vector_f32", cumsum(DType::f32, "c"), {{1 << 28}}},
+          {"scan_rows_bf16", cumsum(DType::bf16, "sc"), {{65536, 4096}}},
+          {"scan_short_rows_f32", cumsum(DType::f32, "sc"), {{1 << 20, 256}}},
+          {"scan_columns_f32", cumsum(DType::f32, "cs"), {{16384, 16384}}},
+          {"scan_columns_split_f32", cumsum(DType::f32, "cs"), {{64, 1 << 22}}},
+          {"scan_several_f32", several("sc", "cb"), {{4096, 32768}}}};
+}
+
 std::vector<ReductionCase> scan_cases() {
   std::vector<ReductionCase> cases;
   const Kernel rows = cumsum(DType::f32, "sc"), columns = cumsum(DType::f32, "cs");
