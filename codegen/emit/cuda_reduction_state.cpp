@@ -50,9 +50,8 @@ std::string shuffled(DType type, const std::string& field) {
 
 void ReductionWriter::declare_state(const std::string& type, std::span<const Monoid> monoids, bool shuffles,
                                     bool running) {
-  const std::string kernel_text = std::move(text_);
+  std::string kernel_text = std::exchange(text_, {});
   const int indent = std::exchange(indent_, 0);
-  text_.clear();
   open(fmt::format("struct alignas(8) {}", type));
   each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
     line("{} {};", value_type(component.type), field);
@@ -64,7 +63,7 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
   if (running) print_running(type, monoids);
   print_tree(type, monoids);
   definitions_ += text_ + "\n";
-  text_ = kernel_text;
+  text_ = std::move(kernel_text);
   indent_ = indent;
 }
 

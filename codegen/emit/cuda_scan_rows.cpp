@@ -30,7 +30,7 @@ void ScanWriter::row_position() {
 /// Of the first element of vector u.
 std::string ScanWriter::vector_position() const {
   const int per_warp = lanes() * schedule_.vector * schedule_.items;
-  const std::string within = fmt::format("(u * {}u + lane) * {}u", lanes(), schedule_.vector);
+  std::string within = fmt::format("(u * {}u + lane) * {}u", lanes(), schedule_.vector);
   if (!by_block()) return within;
   return fmt::format("(piece * {}u + warp) * {}u + {}", schedule_.block / 32, per_warp, within);
 }

@@ -89,7 +89,8 @@ Parts TurnedPrinter::transposed(Parts rows) {
         upper += fmt::format("{}i32 {}", lane ? ", " : "", odd ? width + lane - stage : lane);
         lower += fmt::format("{}i32 {}", lane ? ", " : "", odd ? width + lane : lane + stage);
       }
-      IrValue &a = rows[static_cast<std::size_t>(k)], &c = rows[static_cast<std::size_t>(k + stage)];
+      const int partner = k + stage;
+      IrValue &a = rows[static_cast<std::size_t>(k)], &c = rows[static_cast<std::size_t>(partner)];
       const auto shuffle = [&](const std::string& lanes) {
         return b.emit(a.lane, fmt::format("shufflevector {0} {1}, {0} {2}, <{3} x i32> <{4}>", b.type(a.lane), a.text,
                                           c.text, width, lanes));

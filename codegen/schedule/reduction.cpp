@@ -18,7 +18,7 @@ constexpr std::int64_t cpu_row_bytes = 1 << 20;  ///< of a row that stays in a c
 bool reads_once(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (bytes <= block_bytes) return true;
-  if (device.compute_capability < 90) return false;
+  if (!has_large_clusters(device)) return false;
   return bytes <= lone_bytes || (bytes <= cluster_bytes && facts.rows * 32 >= device.multiprocessors);
 }
 

@@ -114,6 +114,12 @@ std::uint64_t state_bytes(const Kernel& kernel, const std::vector<NodeId>& pass)
   return (bytes + 7) / 8 * 8;
 }
 
+/// Vectors per thread come in few numbers, so that few kernels serve all lengths: 1, 2, 3, 4, 6, 8, 12, 16.
+int bucket(std::int64_t items) {
+  const std::int64_t step = items <= 4 ? 1 : items <= 8 ? 2 : 4;
+  return static_cast<int>(std::max<std::int64_t>(1, ceil_divide(items, step) * step));
+}
+
 struct Lanes {
   int lanes = 0, items = 1;
 };
@@ -124,12 +130,12 @@ Lanes block_lanes(std::int64_t vectors, int most_items, int wanted, bool chain) 
   Lanes best;
   double best_score = -1e9;
   for (int lanes = 64; lanes <= (chain ? 1024 : 512); lanes *= 2) {
-    const std::int64_t items = std::max<std::int64_t>(1, ceil_divide(vectors, lanes));
+    const int items = bucket(ceil_divide(vectors, lanes));
     if (items > most_items) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
     const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
     const double score = filled - 0.1 * distance - (lanes == 1024 ? 0.1 : 0);
-    if (score > best_score) best_score = score, best = {lanes, static_cast<int>(items)};
+    if (score > best_score) best_score = score, best = {lanes, items};
   }
   return best;
 }
@@ -144,7 +150,7 @@ bool is_light(const Kernel& kernel) {
 /// Lanes of a warp for a short row; several rows at a time where each thread would have little in flight.
 void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
   schedule.lanes = std::min(32, power_of_two_up(work.vectors()));
-  schedule.items = static_cast<int>(std::max<std::int64_t>(1, ceil_divide(work.vectors(), schedule.lanes)));
+  schedule.items = bucket(ceil_divide(work.vectors(), schedule.lanes));
   if (schedule.lanes * schedule.items * schedule.vector == 1) schedule.lanes = 2;  // there is always something to join
   schedule.block = 256;
   schedule.resident = true;
@@ -195,7 +201,7 @@ bool copies_whole_vectors(const Kernel& kernel, int vector) {
 
 /// Long rows: up to sixteen blocks hold one together. Two blocks on a multiprocessor where that is enough.
 bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work, const DeviceTraits& device) {
-  if (device.compute_capability < 90 || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
+  if (!has_large_clusters(device) || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
     return false;
   const std::int64_t most = cluster_vectors * 4 / work.registers;
   for (const int block : {512, 1024}) {

@@ -161,10 +161,13 @@ TEST_P(Scans, complex) {
   using Z = std::complex<double>;
   const Tensor<Z> t = random_tensor<Z>({64}, 5);
   const auto got = kl::eval(kl::cumsum(on_device(t))).to_host();
-  std::complex<Real> sum;
+  const auto products = kl::eval(kl::cumprod(on_device(t))).to_host();
+  std::complex<Real> sum, product = 1;
   for (std::size_t i = 0; i < got.size(); ++i) {
     sum += reference::widen(t.values[i]);
+    product *= reference::widen(t.values[i]);
     EXPECT_LE(std::abs(reference::widen(got[i]) - sum), 1e-12L);
+    EXPECT_LE(std::abs(reference::widen(products[i]) - product), 1e-12L * std::abs(product)) << i;
   }
 }
 

@@ -82,6 +82,15 @@ std::function<double(NodeId, double)> running_values(const Graph& graph, const R
   };
 }
 
+/// The reduction `id` and its components have the values of `state`.
+void assign(const Graph& graph, NodeId id, const std::vector<double>& state, std::vector<double>& values) {
+  values[id] = state[0];
+  for (NodeId user = id + 1; user < graph.size(); ++user) {
+    if (graph[user].kind == NodeKind::element && graph[user].operands[0] == id)
+      values[user] = state[graph[user].payload];
+  }
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, std::size_t length,
@@ -123,14 +132,8 @@ std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, st
         join(graph.reduction(graph[id]), states[r], next);
       }
     }
-    for (std::size_t r = 0; r < states.size(); ++r) {
-      const NodeId id = stages.passes[static_cast<std::size_t>(pass)][r];
-      reference.values[id] = states[r][0];
-      for (NodeId user = id + 1; user < graph.size(); ++user) {
-        if (graph[user].kind == NodeKind::element && graph[user].operands[0] == id)
-          reference.values[user] = states[r][graph[user].payload];
-      }
-    }
+    for (std::size_t r = 0; r < states.size(); ++r)
+      assign(graph, stages.passes[static_cast<std::size_t>(pass)][r], states[r], reference.values);
   }
   reference.evaluate(at(0), parameters, nodes(passes, false));
   std::vector<std::vector<double>> results(graph.outputs.size());
