@@ -1,0 +1,115 @@
+// tests/unit/codegen/column_schedule_test.cpp -- schedules of column reductions and scans keep the card busy, read
+// whole vectors, and every launch covers every column and row.
+#include "codegen/schedule/column_reduction.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::codegen {
+namespace {
+
+using enum AxisClass;
+
+Kernel reducing(std::initializer_list<AxisClass> axes, DType type, bool scans) {
+  Kernel kernel;
+  kernel.rank = static_cast<int>(axes.size());
+  kernel.reduced = 1;
+  kernel.index = IndexWidth::bits32;
+  Access load, store;
+  load.type = store.type = type;
+  load.alignment = store.alignment = 16;
+  load.axes = store.axes = axes;
+  store.store = true;
+  if (!scans) store.axes.back() = broadcast;
+  kernel.accesses = {load, store};
+  const NodeId x = kernel.body.load(0, type);
+  kernel.body.outputs = {scans ? kernel.body.scan({}, type, {x}) : kernel.body.reduce({}, type, {x})};
+  return kernel;
+}
+
+struct Chosen {
+  Schedule schedule;
+  LaunchShape shape;
+  std::int64_t blocks() const { return std::int64_t{shape.grid[0]} * shape.grid[1]; }
+};
+
+Chosen choose(const Kernel& kernel, const std::vector<std::int64_t>& extents) {
+  const Extents all{extents};
+  const Schedule schedule = choose_schedule(kernel, all, DeviceTraits{});
+  return {schedule, launch_shape(kernel, schedule, all)};
+}
+
+const Kernel columns = reducing({contiguous, strided}, DType::f32, false);
+
+// Rule: two blocks per multiprocessor; one tile per block where columns suffice, else blocks share the rows of a tile.
+TEST(Columns, FillTheCardWithColumnsOrElseWithRows) {
+  const Chosen wide = choose(columns, {16384, 16384}), narrow = choose(columns, {64, 1 << 22});
+  EXPECT_EQ(wide.schedule.form, Template::column_reduction);
+  EXPECT_FALSE(wide.schedule.split);
+  EXPECT_EQ(wide.shape.workspace_bytes, 0u);
+  EXPECT_TRUE(narrow.schedule.split);
+  EXPECT_EQ(narrow.shape.counters, narrow.shape.grid[0]);
+  EXPECT_GT(narrow.shape.workspace_bytes, 0u);
+  for (const Chosen& chosen : {wide, narrow}) {
+    EXPECT_GE(chosen.blocks(), 2 * 132 * 9 / 10);
+    EXPECT_LE(chosen.blocks(), 8 * 132);
+  }
+}
+
+TEST(Columns, EveryColumnHasAThread) {
+  for (const std::int64_t kept : {1, 3, 8, 60, 100, 1001, 4096, 100000}) {
+    for (const std::int64_t rows : {1, 2, 9, 64, 1000, 300000}) {
+      const Chosen chosen = choose(columns, {kept, rows});
+      ASSERT_EQ(kept % chosen.schedule.vector, 0) << kept;
+      ASSERT_GE(std::int64_t{chosen.shape.grid[0]} * chosen.shape.block[0] * chosen.schedule.vector, kept);
+      ASSERT_LE(chosen.shape.block[0] * chosen.shape.block[1], static_cast<unsigned>(chosen.schedule.block));
+      ASSERT_LE(chosen.shape.grid[1], static_cast<unsigned>(rows)) << "more parts than rows";
+    }
+  }
+}
+
+// Rule: what chain_fits promises to hold, a block holds in registers.
+TEST(Columns, ChainsHoldWhatIsPromised) {
+  Kernel kernel = reducing({contiguous, strided}, DType::f32, false);
+  const NodeId x = kernel.body.load(0, DType::f32), sum = kernel.body.outputs[0];
+  const NodeId operands[] = {x, sum};
+  kernel.body.outputs = {kernel.body.operation(Op::div, DType::f32, operands)};
+  kernel.accesses[1].axes = {contiguous, strided};
+  for (const std::int64_t rows : {1, 7, 64, 500, 1024, 2048, 2049, 5000}) {
+    const ChainFacts facts{.rows = 65536, .length = rows, .bytes = 4, .columns = true};
+    const Chosen chosen = choose(kernel, {65536, rows});
+    EXPECT_EQ(chosen.schedule.resident, holds_columns(facts, DeviceTraits{})) << rows;
+    EXPECT_FALSE(chosen.schedule.split);
+    if (!chosen.schedule.resident) continue;
+    EXPECT_GE(static_cast<std::int64_t>(chosen.shape.block[1]) * chosen.schedule.items, rows);
+  }
+}
+
+// Rule: short rows are shared by lanes, long ones walked by a block, few long ones cut into pieces.
+TEST(Scans, FollowTheLengthAndNumberOfRows) {
+  const Kernel rows = reducing({strided, contiguous}, DType::f32, true);
+  EXPECT_LE(choose(rows, {1 << 20, 100}).schedule.lanes, 32);
+  const Chosen many = choose(rows, {4096, 65536}), few = choose(rows, {2, 1 << 24});
+  EXPECT_EQ(many.schedule.lanes, many.schedule.block);
+  EXPECT_FALSE(many.schedule.split);
+  EXPECT_EQ(many.blocks(), 4096);
+  EXPECT_TRUE(few.schedule.split);
+  EXPECT_GE(few.blocks() * few.schedule.block * few.schedule.vector * few.schedule.items, std::int64_t{2} << 24);
+  EXPECT_EQ(few.shape.counters, few.blocks() + 2);
+}
+
+TEST(Scans, ColumnsReadAlongTheKeptAxis) {
+  const Kernel kernel = reducing({contiguous, strided}, DType::f32, true);
+  for (const std::int64_t kept : {4, 64, 1000, 16384}) {
+    const Chosen chosen = choose(kernel, {kept, 100000});
+    EXPECT_EQ(chosen.schedule.lanes, 0);
+    EXPECT_EQ(chosen.schedule.vector, 4);
+    const std::int64_t piece = std::int64_t{chosen.shape.block[1]} * chosen.schedule.items;
+    const std::int64_t tile = std::int64_t{chosen.shape.block[0]} * chosen.schedule.vector;
+    const std::int64_t tiles = (kept + tile - 1) / tile;
+    EXPECT_EQ(chosen.blocks(), chosen.schedule.split ? tiles * ((100000 + piece - 1) / piece) : tiles);
+    EXPECT_EQ(chosen.schedule.split, tiles < 132) << kept;
+  }
+}
+
+}  // namespace
+}  // namespace kiln::codegen
