@@ -17,8 +17,8 @@ void each_component(std::span<const Monoid> monoids, F&& use) {
   }
 }
 
-bool is_f32_sum(const Monoid& monoid) {
-  return monoid.kind == Reduction::sum && monoid.components.size() == 1 && monoid.components[0].type == DType::f32;
+bool is_float_sum(const Monoid& monoid) {
+  return monoid.kind == Reduction::sum && monoid.components.size() == 1 && is_floating(monoid.components[0].type);
 }
 
 bool is_f32_logsumexp(const Monoid& monoid) {
@@ -50,9 +50,8 @@ std::string shuffled(DType type, const std::string& field) {
 
 void ReductionWriter::declare_state(const std::string& type, std::span<const Monoid> monoids, bool shuffles,
                                     bool running) {
-  const std::string kernel_text = std::move(text_);
+  std::string kernel_text = std::exchange(text_, {});
   const int indent = std::exchange(indent_, 0);
-  text_.clear();
   open(fmt::format("struct alignas(8) {}", type));
   each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
     line("{} {};", value_type(component.type), field);
@@ -64,7 +63,7 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
   if (running) print_running(type, monoids);
   print_tree(type, monoids);
   definitions_ += text_ + "\n";
-  text_ = kernel_text;
+  text_ = std::move(kernel_text);
   indent_ = indent;
 }
 
@@ -110,20 +109,20 @@ void ReductionWriter::print_shuffle(const std::string& type, std::span<const Mon
   close();
 }
 
-/// Across batches, sums in f32 keep what rounding loses, apart and added at the end.
+/// Across batches, sums of floats keep what rounding loses, apart and added at the end.
 void ReductionWriter::print_running(const std::string& type, std::span<const Monoid> monoids) {
-  const bool sums = std::any_of(monoids.begin(), monoids.end(), is_f32_sum);
+  const bool sums = std::any_of(monoids.begin(), monoids.end(), is_float_sum);
   open(fmt::format("DEVICE void accumulate({0}& s, {0}&{1}, const {0}& batch)", type, sums ? " low" : ""));
   line("{0}{1} r = join(s, batch);", sums ? "" : "const ", type);
   each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
-    if (is_f32_sum(monoids[r])) line("r.{0} = {1}(s.{0}, batch.{0}, low.{0});", field, prelude_.use("two_sum"));
+    if (is_float_sum(monoids[r])) line("r.{0} = {1}(s.{0}, batch.{0}, low.{0});", field, prelude_.use("two_sum"));
   });
   line("s = r;");
   close();
   open(fmt::format("DEVICE {0} total(const {0}& s, const {0}&{1})", type, sums ? " low" : ""));
   if (sums) line("{} r = s;", type);
   each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
-    if (is_f32_sum(monoids[r])) line("r.{0} = {1}(s.{0}, low.{0});", field, prelude_.use("add_low"));
+    if (is_float_sum(monoids[r])) line("r.{0} = {1}(s.{0}, low.{0});", field, prelude_.use("add_low"));
   });
   line("return {};", sums ? "r" : "s");
   close();

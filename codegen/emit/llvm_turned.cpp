@@ -32,6 +32,10 @@ class TurnedPrinter : ReductionPrinter {
   void print_tiles(const std::vector<std::string>& coordinates, const std::string& height, const std::string& rows);
   void fill_scratch(std::size_t a, const std::string& base, const std::string& first, const std::string& height);
   Parts transposed(Parts rows);
+  /// Of the next tile: so many rows at a time are more streams than the hardware follows.
+  void prefetch(const std::string& pointer, bool writes) {
+    b.line(fmt::format("call void @llvm.prefetch.p0(ptr {}, i32 {}, i32 3, i32 1)", pointer, writes ? 1 : 0));
+  }
   void for_rows(const std::vector<std::string>& coordinates, const std::string& rows,
                 const std::function<void(const std::string& row)>& each);
   void print_vector(const std::string& i, const IrValue* mask);
@@ -85,7 +89,8 @@ Parts TurnedPrinter::transposed(Parts rows) {
         upper += fmt::format("{}i32 {}", lane ? ", " : "", odd ? width + lane - stage : lane);
         lower += fmt::format("{}i32 {}", lane ? ", " : "", odd ? width + lane : lane + stage);
       }
-      IrValue &a = rows[static_cast<std::size_t>(k)], &c = rows[static_cast<std::size_t>(k + stage)];
+      const int partner = k + stage;
+      IrValue &a = rows[static_cast<std::size_t>(k)], &c = rows[static_cast<std::size_t>(partner)];
       const auto shuffle = [&](const std::string& lanes) {
         return b.emit(a.lane, fmt::format("shufflevector {0} {1}, {0} {2}, <{3} x i32> <{4}>", b.type(a.lane), a.text,
                                           c.text, width, lanes));
@@ -122,6 +127,7 @@ void TurnedPrinter::fill_scratch(std::size_t a, const std::string& base, const s
     for (int k = 0; k < step; ++k) {
       const std::string column = scalar_add(b, columns.counter, fmt::format("{}", k));
       block.push_back(load_plain(b, element(rows.counter, column), lane, nullptr));
+      prefetch(element(rows.counter, scalar_add(b, column, edge)), false);
     }
     block = transposed(std::move(block));
     for (int k = 0; k < step; ++k) {
@@ -163,6 +169,12 @@ void TurnedPrinter::print_tiles(const std::vector<std::string>& coordinates, con
   for_rows(coordinates, rows, [&](const std::string& row) {
     const CountedLoop columns = begin_loop(b, "0", edge, b.width());
     const std::string i = scalar_add(b, tiles.counter, columns.counter);
+    for (const AccessState& state : states) {
+      if (state.access->iota || state.inner() != AxisClass::contiguous) continue;
+      const std::string next =
+          scalar_multiply(b, scalar_add(b, i, edge), fmt::format("{}", size_of(state.access->type)));
+      prefetch(b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, next)), state.access->store);
+    }
     load_vectors(memory_nodes_, i, nullptr);
     for (std::size_t a = 0; a < states.size(); ++a) {
       if (!is_turned(a)) continue;

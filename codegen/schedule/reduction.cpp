@@ -1,6 +1,9 @@
 // codegen/schedule/reduction.cpp -- which kernels reductions share, and how each is mapped to threads.
+#include <algorithm>
+
 #include "codegen/schedule/column_reduction.h"
 #include "codegen/schedule/row_reduction.h"
+#include "codegen/schedule/scan.h"
 
 namespace kiln::codegen {
 namespace {
@@ -15,7 +18,7 @@ constexpr std::int64_t cpu_row_bytes = 1 << 20;  ///< of a row that stays in a c
 bool reads_once(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (bytes <= block_bytes) return true;
-  if (device.compute_capability < 90) return false;
+  if (!has_large_clusters(device)) return false;
   return bytes <= lone_bytes || (bytes <= cluster_bytes && facts.rows * 32 >= device.multiprocessors);
 }
 
@@ -35,11 +38,15 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
 }
 
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  const auto nodes = kernel.body.nodes();
+  if (std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.kind == NodeKind::scan; }))
+    return choose_scan(kernel, extents, device);
   return runs_along_columns(kernel, extents) ? choose_columns(kernel, extents, device)
                                              : choose_rows(kernel, extents, device);
 }
 
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
+  if (schedule.form == Template::scan) return scan_launch_shape(kernel, schedule, extents);
   return schedule.form == Template::column_reduction ? columns_launch_shape(kernel, schedule, extents)
                                                      : rows_launch_shape(kernel, schedule, extents);
 }

@@ -114,23 +114,28 @@ std::uint64_t state_bytes(const Kernel& kernel, const std::vector<NodeId>& pass)
   return (bytes + 7) / 8 * 8;
 }
 
+/// Vectors per thread come in few numbers, so that few kernels serve all lengths: 1, 2, 3, 4, 6, 8, 12, 16.
+int bucket(std::int64_t items) {
+  const std::int64_t step = items <= 4 ? 1 : items <= 8 ? 2 : 4;
+  return static_cast<int>(std::max<std::int64_t>(1, ceil_divide(items, step) * step));
+}
+
 struct Lanes {
   int lanes = 0, items = 1;
 };
 
-/// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, two vectors each where they
-/// are held between passes, else four. The largest blocks leave no room for another one on a multiprocessor.
-Lanes block_lanes(std::int64_t vectors, int most_items, bool chain) {
+/// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, about `wanted` vectors each.
+/// The largest blocks leave no room for another one on a multiprocessor.
+Lanes block_lanes(std::int64_t vectors, int most_items, int wanted, bool chain) {
   Lanes best;
   double best_score = -1e9;
-  const double wanted = chain ? 2 : 4;
   for (int lanes = 64; lanes <= (chain ? 1024 : 512); lanes *= 2) {
-    const std::int64_t items = std::max<std::int64_t>(1, ceil_divide(vectors, lanes));
+    const int items = bucket(ceil_divide(vectors, lanes));
     if (items > most_items) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
-    const double distance = std::fabs(std::log2(static_cast<double>(items) / wanted));
+    const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
     const double score = filled - 0.1 * distance - (lanes == 1024 ? 0.1 : 0);
-    if (score > best_score) best_score = score, best = {lanes, static_cast<int>(items)};
+    if (score > best_score) best_score = score, best = {lanes, items};
   }
   return best;
 }
@@ -145,7 +150,7 @@ bool is_light(const Kernel& kernel) {
 /// Lanes of a warp for a short row; several rows at a time where each thread would have little in flight.
 void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
   schedule.lanes = std::min(32, power_of_two_up(work.vectors()));
-  schedule.items = static_cast<int>(std::max<std::int64_t>(1, ceil_divide(work.vectors(), schedule.lanes)));
+  schedule.items = bucket(ceil_divide(work.vectors(), schedule.lanes));
   if (schedule.lanes * schedule.items * schedule.vector == 1) schedule.lanes = 2;  // there is always something to join
   schedule.block = 256;
   schedule.resident = true;
@@ -196,7 +201,7 @@ bool copies_whole_vectors(const Kernel& kernel, int vector) {
 
 /// Long rows: up to sixteen blocks hold one together. Two blocks on a multiprocessor where that is enough.
 bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work, const DeviceTraits& device) {
-  if (device.compute_capability < 90 || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
+  if (!has_large_clusters(device) || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
     return false;
   const std::int64_t most = cluster_vectors * 4 / work.registers;
   for (const int block : {512, 1024}) {
@@ -244,8 +249,10 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   schedule.whole_vectors = extents.loop.back() % work.vector == 0;
   const std::int64_t vectors = work.vectors();
   const int most_items = std::clamp(held_registers / work.registers, 1, work.vector > 1 ? 8 : 16);
-  const Lanes block = block_lanes(vectors, most_items, work.chain);
-  if (vectors <= 32 * std::min(most_items, work.chain ? 2 : 8)) {
+  // Two vectors of 16 bytes where they are held between passes, else four; narrower ones in proportion.
+  const int wanted = std::min(most_items, std::max(work.chain ? 2 : 4, (work.chain ? 8 : 16) / work.registers));
+  const Lanes block = block_lanes(vectors, most_items, wanted, work.chain);
+  if (vectors <= 32 * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
   } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {
     schedule.lanes = schedule.block = block.lanes;

@@ -174,7 +174,9 @@ std::vector<Case> cases() {
                            transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
                            where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
                            activations(),     dense_image(), dense_points()};
-  for (Case& test : golden_reductions()) all.push_back(std::move(test));
+  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans}) {
+    for (Case& test : more()) all.push_back(std::move(test));
+  }
   return all;
 }
 

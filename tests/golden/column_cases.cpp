@@ -43,6 +43,16 @@ Kernel turned(Kernel kernel) {
 
 }  // namespace
 
+std::vector<Case> golden_columns() {
+  return {{"column_sum_f32", sum_kernel(DType::f32, "cs", 1), {{16384, 16384}}},
+          {"column_sum_split_bf16", sum_kernel(DType::bf16, "cs", 1), {{64, 1 << 22}}},
+          {"middle_sum_f32", sum_kernel(DType::f32, "scs", 1), {{64, 1024, 4096}}},
+          {"column_moments_f32", turned(moments_kernel(DType::f32)), {{256, 262144}}},
+          {"column_softmax_f32", turned(softmax_kernel(DType::f32)), {{65536, 1024}}},
+          {"column_softmax_long_bf16", turned(softmax_kernel(DType::bf16)), {{16384, 16384}}},
+          {"column_several_f32", turned(several_in_one_pass_kernel()), {{4096, 1000}}}};
+}
+
 std::vector<ReductionCase> column_cases() {
   std::vector<ReductionCase> cases;
   const Kernel sum = sum_kernel(DType::f32, "cs", 1);

@@ -29,9 +29,12 @@ codegen::Kernel two_kept_two_reduced_kernel(codegen::IndexWidth index, int align
 
 /// Representative ones whose text is compared, with the extents of the benchmarks.
 std::vector<Case> golden_reductions();
+std::vector<Case> golden_columns();
+std::vector<Case> golden_scans();
 
 /// What the emulation runs: every form of row and of column reduction with bodies of every kind.
 std::vector<ReductionCase> row_cases();
 std::vector<ReductionCase> column_cases();
+std::vector<ReductionCase> scan_cases();
 
 }  // namespace kiln::golden

@@ -1,6 +1,8 @@
 // tests/golden/reference.cpp -- reductions of the reference: states of one element after another, joined in order.
 #include "tests/golden/reference.h"
 
+#include <map>
+
 namespace kiln::golden {
 namespace {
 
@@ -70,6 +72,15 @@ void join(const codegen::ReductionSpec& spec, std::vector<double>& state, const 
   for (std::size_t c = 0; c < k; ++c) state[c] = reference.values[graph.outputs[c]];
 }
 
+/// The reduction `id` and its components have the values of `state`.
+void assign(const Graph& graph, NodeId id, const std::vector<double>& state, std::vector<double>& values) {
+  values[id] = state[0];
+  for (NodeId user = id + 1; user < graph.size(); ++user) {
+    if (graph[user].kind == NodeKind::element && graph[user].operands[0] == id)
+      values[user] = state[graph[user].payload];
+  }
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, std::size_t length,
@@ -86,6 +97,14 @@ std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, st
                    (stages.per_element[id] != 0) == element;
     }
     return wanted;
+  };
+  std::map<NodeId, std::vector<double>> running;
+  reference.scan = [&](NodeId id, double next) {
+    const auto& spec = graph.reduction(graph[id]);
+    const double start = spec.combiner ? reference.values[graph[id].operands[1]] : start_of(spec.kind);
+    auto& state = running.try_emplace(id, 1, start).first->second;
+    join(spec, state, {next});
+    return state[0];
   };
   const auto at = [&](std::size_t element) { return [&, element](std::size_t a) { return operand(element, a); }; };
   const int passes = static_cast<int>(stages.passes.size());
@@ -110,14 +129,8 @@ std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, st
         join(graph.reduction(graph[id]), states[r], next);
       }
     }
-    for (std::size_t r = 0; r < states.size(); ++r) {
-      const NodeId id = stages.passes[static_cast<std::size_t>(pass)][r];
-      reference.values[id] = states[r][0];
-      for (NodeId user = id + 1; user < graph.size(); ++user) {
-        if (graph[user].kind == NodeKind::element && graph[user].operands[0] == id)
-          reference.values[user] = states[r][graph[user].payload];
-      }
-    }
+    for (std::size_t r = 0; r < states.size(); ++r)
+      assign(graph, stages.passes[static_cast<std::size_t>(pass)][r], states[r], reference.values);
   }
   reference.evaluate(at(0), parameters, nodes(passes, false));
   std::vector<std::vector<double>> results(graph.outputs.size());

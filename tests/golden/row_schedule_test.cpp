@@ -82,12 +82,13 @@ TEST(RowSchedule, FewSchedulesServeAllLengths) {
 
 // Rule: clusters only where the device has them.
 TEST(RowSchedule, ClustersNeedHopper) {
-  codegen::DeviceTraits ampere = device();
-  ampere.compute_capability = 80;
+  codegen::DeviceTraits ampere = device(), consumer = device();
+  ampere.compute_capability = 80, consumer.compute_capability = 120;
   const Kernel softmax = softmax_kernel(DType::f32);
   const Extents extents{{64, 1 << 20}};
   EXPECT_EQ(codegen::choose_schedule(softmax, extents, device()).cluster, 16);
   EXPECT_EQ(codegen::choose_schedule(softmax, extents, ampere).cluster, 1);
+  EXPECT_EQ(codegen::choose_schedule(softmax, extents, consumer).cluster, 1);
   codegen::ChainFacts facts;
   facts.rows = 64, facts.length = 1 << 20, facts.bytes = 4;
   EXPECT_TRUE(codegen::chain_fits(facts, device()));

@@ -1,0 +1,226 @@
+// mean(x), var(x)
+// schedule: columns, 256 threads per block, vectors of 4, 8 rows at a time, rows shared by blocks
+
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+#define DEVICE static __device__ __forceinline__
+
+template <int Bytes> struct Word;  // the type that moves so many bytes in one access
+template <> struct Word<1> { typedef u8 type; };
+template <> struct Word<2> { typedef u16 type; };
+template <> struct Word<4> { typedef u32 type; };
+template <> struct Word<8> { typedef uint2 type; };
+template <> struct Word<16> { typedef uint4 type; };
+
+template <int Width, int N, class T>  // N neighbours, Width elements per access
+DEVICE void read(T (&to)[N], const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+
+template <int Width, int N, class T>
+DEVICE void write(T* to, const T (&from)[N]) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+#pragma unroll
+    for (int k = 0; k < Width; ++k) piece.at[k] = from[n + k];
+    __stwb(reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n), piece.word);  // one instruction, never split
+  }
+}
+
+struct Divisor { u32 multiplier, shift; };
+
+template <class State, int N>
+DEVICE State tree(State (&s)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) s[k] = join(s[k], s[k + w]);
+  return s[0];
+}
+
+template <class State>
+DEVICE State load_state(const State* from) {  // written by another block: not through the cache of this one
+  union { State state; u32 word[sizeof(State) / 4]; } all;
+#pragma unroll
+  for (int w = 0; w < int(sizeof(State) / 4); ++w) all.word[w] = __ldcg(reinterpret_cast<const u32*>(from) + w);
+  return all.state;
+}
+
+template <int Threads, class State, int N>
+DEVICE void join_rows(State (&s)[N]) {  // over threadIdx.y, in a fixed order; the result is that of row 0 of the block
+  __shared__ State shared[N][Threads / 2];
+  for (u32 n = blockDim.y, half; n > 1; n = half) {
+    half = (n + 1) / 2;
+    __syncthreads();
+    if (threadIdx.y >= half && threadIdx.y < n) {
+#pragma unroll
+      for (int k = 0; k < N; ++k) shared[k][(threadIdx.y - half) * blockDim.x + threadIdx.x] = s[k];
+    }
+    __syncthreads();
+    if (threadIdx.y + half < n) {
+#pragma unroll
+      for (int k = 0; k < N; ++k) s[k] = join(s[k], shared[k][threadIdx.y * blockDim.x + threadIdx.x]);
+    }
+  }
+}
+
+DEVICE bool arrives_last(u32* counter) {  // among the blocks along grid y, all of whose writes are then visible
+  __shared__ u32 arrived;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) arrived = atomicInc(counter, gridDim.y - 1);  // zero again after the last
+  __syncthreads();
+  __threadfence();
+  return arrived == gridDim.y - 1;
+}
+
+struct alignas(8) State0 {
+  float s0_0;
+  float s0_1;
+  float s0_2;
+};
+DEVICE State0 join(const State0& a, const State0& b) {
+  State0 r;
+  const float j0_0 = a.s0_0 + b.s0_0;
+  const float j0_1 = b.s0_1 - a.s0_1;
+  const bool j0_2 = j0_0 == 0.0f;
+  const float j0_3 = j0_2 ? 1.0f : j0_0;
+  const float j0_4 = b.s0_0 / j0_3;
+  const float j0_5 = j0_1 * j0_4;
+  const float j0_6 = a.s0_1 + j0_5;
+  const float j0_7 = a.s0_2 + b.s0_2;
+  const float j0_8 = j0_1 * j0_1;
+  const float j0_9 = a.s0_0 * j0_4;
+  const float j0_10 = j0_8 * j0_9;
+  const float j0_11 = j0_7 + j0_10;
+  r.s0_0 = j0_0;
+  r.s0_1 = j0_6;
+  r.s0_2 = j0_11;
+  return r;
+}
+DEVICE void accumulate(State0& s, State0&, const State0& batch) {
+  const State0 r = join(s, batch);
+  s = r;
+}
+DEVICE State0 total(const State0& s, const State0&) {
+  return s;
+}
+
+struct Arguments {
+  const float* x0;
+  float* y0;
+  float* y1;
+  u8* workspace;
+  u32* counters;
+  u32 n0;
+  u32 n1;
+  i32 x0_s1;
+  Divisor d1;
+};
+
+extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(const __grid_constant__ Arguments a) {
+  const u32 kept = a.n0;
+  const u32 start = (blockIdx.x * blockDim.x + threadIdx.x) * 4u;
+  const bool inside = start < kept;
+  const u32 i = inside ? start : 0;
+  const u32 c0 = i;
+  const float* const x0_column = a.x0 + (i32(c0));
+  float* const y0_column = a.y0 + (i32(c0));
+  float* const y1_column = a.y1 + (i32(c0));
+  const u32 rows = a.n1, share = rows / gridDim.y, rest = rows % gridDim.y;
+  const u32 begin = blockIdx.y * share + (blockIdx.y < rest ? blockIdx.y : rest);
+  const u32 last = begin + share + (blockIdx.y < rest ? 1 : 0);
+  const u32 first = begin + threadIdx.y;
+  State0 s0[4], low0[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    s0[k] = State0{0.0f, 0.0f, 0.0f}, low0[k] = State0();
+  }
+  {
+    u32 row = first;
+#pragma unroll
+    for (int tail = 0; tail < 2; ++tail) {
+      for (; tail ? row < last : row + 7u * blockDim.y < last; row += 8u * blockDim.y) {
+        float x0[8][4];
+#pragma unroll
+        for (int u = 0; u < 8; ++u) {
+          const u32 at = row + u * blockDim.y;
+          const u32 c1 = tail && at >= last ? last - 1 : at;
+          read<4>(x0[u], x0_column + i32(c1) * a.x0_s1);
+        }
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          State0 batch[8];
+#pragma unroll
+          for (int u = 0; u < 8; ++u) {
+            batch[u] = !tail || row + u * blockDim.y < last ? State0{1.0f, x0[u][k], 0.0f} : State0{0.0f, 0.0f, 0.0f};
+          }
+          accumulate(s0[k], low0[k], tree(batch));
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    s0[k] = total(s0[k], low0[k]);
+  }
+  join_rows<256>(s0);
+  State0* const partial = reinterpret_cast<State0*>(a.workspace) + i;
+  if (threadIdx.y == 0 && inside) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      partial[u64(blockIdx.y) * kept + k] = s0[k];
+    }
+  }
+  if (!arrives_last(a.counters + blockIdx.x)) return;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    s0[k] = State0{0.0f, 0.0f, 0.0f};
+  }
+  for (u32 part = threadIdx.y; part < gridDim.y; part += 4u * blockDim.y) {
+    State0 from[4][4];
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+      const u32 p = part + u * blockDim.y;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        from[k][u] = p < gridDim.y ? load_state(partial + u64(p) * kept + k) : State0{0.0f, 0.0f, 0.0f};
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      s0[k] = join(s0[k], tree(from[k]));
+    }
+  }
+  join_rows<256>(s0);
+  if (threadIdx.y > 0 || !inside) return;
+  float v0[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    v0[k] = s0[k].s0_2 / s0[k].s0_0;
+  }
+  float y0[4];
+  float y1[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    y0[k] = s0[k].s0_1;
+    y1[k] = v0[k];
+  }
+  write<1>(y0_column, y0);
+  write<1>(y1_column, y1);
+}

@@ -1,0 +1,178 @@
+// cumsum(x)
+// schedule: scan, 256 threads per block, vectors of 4, 4 per thread, by columns
+
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+#define DEVICE static __device__ __forceinline__
+
+template <int Bytes> struct Word;  // the type that moves so many bytes in one access
+template <> struct Word<1> { typedef u8 type; };
+template <> struct Word<2> { typedef u16 type; };
+template <> struct Word<4> { typedef u32 type; };
+template <> struct Word<8> { typedef uint2 type; };
+template <> struct Word<16> { typedef uint4 type; };
+
+template <int Width, int N, class T>  // N neighbours, Width elements per access
+DEVICE void read(T (&to)[N], const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+
+template <int Width, int N, class T>
+DEVICE void write(T* to, const T (&from)[N]) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+#pragma unroll
+    for (int k = 0; k < Width; ++k) piece.at[k] = from[n + k];
+    __stwb(reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n), piece.word);  // one instruction, never split
+  }
+}
+
+struct Divisor { u32 multiplier, shift; };
+
+DEVICE float two_sum(float a, float b, float& low) {  // a + b; what rounding lost is added to low
+  const float sum = a + b, part = sum - a;
+  low += (a - (sum - part)) + (b - part);
+  return sum;
+}
+
+DEVICE float add_low(float sum, float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
+  return low != 0.0f && fabsf(low) <= 3.402823466e+38f ? sum + low : sum;
+}
+
+template <int Threads, class State, int N>  // all: in the sum of the thread, out of the block; before: in the identity
+DEVICE void scan_rows(State (&before)[N], State (&all)[N]) {
+  if (blockDim.y == 1) return;
+  __shared__ State shared[N][Threads];
+  const u32 thread = threadIdx.y * blockDim.x + threadIdx.x, step = blockDim.x;
+  u32 distance = blockDim.y > 16 ? 1 : 0;
+  for (; distance > 0 && distance < blockDim.y; distance *= 2) {  // many rows: in logarithmic steps
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < N; ++k) shared[k][thread] = all[k];
+    __syncthreads();
+    if (threadIdx.y < distance) continue;
+#pragma unroll
+    for (int k = 0; k < N; ++k) all[k] = join(shared[k][thread - distance * step], all[k]);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < N; ++k) shared[k][thread] = all[k];
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (distance > 0) {
+      if (threadIdx.y > 0) before[k] = shared[k][thread - step];
+      all[k] = shared[k][thread + (blockDim.y - 1 - threadIdx.y) * step];
+      continue;
+    }
+    State run = before[k];
+    for (u32 row = 0; row < blockDim.y; ++row) {
+      if (row == threadIdx.y) before[k] = run;
+      run = join(run, shared[k][row * step + threadIdx.x]);
+    }
+    all[k] = run;
+  }
+}
+
+struct alignas(8) State0 {
+  float s0;
+};
+DEVICE State0 join(const State0& a, const State0& b) {
+  State0 r;
+  const float j0_0 = a.s0 + b.s0;
+  r.s0 = j0_0;
+  return r;
+}
+DEVICE void accumulate(State0& s, State0& low, const State0& batch) {
+  State0 r = join(s, batch);
+  r.s0 = two_sum(s.s0, batch.s0, low.s0);
+  s = r;
+}
+DEVICE State0 total(const State0& s, const State0& low) {
+  State0 r = s;
+  r.s0 = add_low(s.s0, low.s0);
+  return r;
+}
+
+struct Arguments {
+  const float* x0;
+  float* y0;
+  u8* workspace;
+  u32* counters;
+  u32 n0;
+  u32 n1;
+  i32 x0_s1;
+  i32 y0_s1;
+  Divisor d1;
+};
+
+extern "C" __global__ void __launch_bounds__(256, 4) kiln_scan_sum(const __grid_constant__ Arguments a) {
+  const u32 kept = a.n0;
+  const u32 start = (blockIdx.x * blockDim.x + threadIdx.x) * 4u;
+  const bool inside = start < kept;
+  const u32 i = inside ? start : 0;
+  const u32 c0 = i;
+  const float* const x0_column = a.x0 + (i32(c0));
+  float* const y0_column = a.y0 + (i32(c0));
+  const u32 last = a.n1;
+  State0 carry0[4], low0[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    carry0[k] = State0{__uint_as_float(0x80000000u)}, low0[k] = State0();
+  }
+  for (u32 piece = 0; piece * (blockDim.y * 4u) < last; ++piece) {
+    const u32 row = (piece * blockDim.y + threadIdx.y) * 4u;
+    float x0[4][4];
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+      const u32 at = row + u;
+      const u32 c1 = at >= last ? last - 1 : at;
+      read<4>(x0[u], x0_column + i32(c1) * a.x0_s1);
+    }
+    State0 s0[4][4], before0[4], all0[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      State0 run = State0{__uint_as_float(0x80000000u)};
+#pragma unroll
+      for (int u = 0; u < 4; ++u) {
+        run = u > 0 ? join(run, State0{x0[u][k]}) : State0{x0[u][k]};
+        s0[u][k] = run;
+      }
+      all0[k] = run, before0[k] = State0{__uint_as_float(0x80000000u)};
+    }
+    scan_rows<256>(before0, all0);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      before0[k] = join(total(carry0[k], low0[k]), before0[k]);
+      accumulate(carry0[k], low0[k], all0[k]);
+    }
+    float y0[4][4];
+#pragma unroll
+    for (int u = 0; u < 4; ++u) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const State0 r0 = join(before0[k], s0[u][k]);
+        y0[u][k] = r0.s0;
+      }
+      if (inside && row + u < last) {
+        const u32 c1 = row + u;
+        write<4>(y0_column + i32(c1) * a.y0_s1, y0[u]);
+      }
+    }
+  }
+}
