@@ -90,10 +90,10 @@ class Drafting {
   std::uint64_t leaf_address(const Leaf& leaf) const;
   bool is_empty(const Leaf& leaf) const;
   // drafting_schedule.cpp
-  void schedule(DraftKernel& kernel) const;
+  void schedule(DraftKernel& kernel);
   void schedule_on_cpu(DraftKernel& kernel) const;
-  void apply_launch_control(DraftKernel& kernel) const;
-  void apply_cluster(DraftKernel& kernel) const;
+  void apply_launch_control(DraftKernel& kernel);
+  void apply_cluster(DraftKernel& kernel);
   void check_grid(const LaunchShape& required) const;
 
   const Trace& trace_;

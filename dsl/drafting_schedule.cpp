@@ -10,13 +10,13 @@ namespace kiln::dsl {
 namespace {
 
 /// What a launch asks for and a kernel cannot give is told, not dropped in silence.
-std::string ignored(const char* field, const char* why) {
-  return fmt::format("; Launch::{} is not used: {}", field, why);
+std::string ignored(const char* field, const std::string& why) {
+  return fmt::format("Launch::{} is not used: {}", field, why);
 }
 
 }  // namespace
 
-void Drafting::schedule(DraftKernel& draft) const {
+void Drafting::schedule(DraftKernel& draft) {
   draft.schedule = codegen::choose_schedule(draft.kernel, draft.extents, machine_.traits);
   if (!machine_.traits.cuda) {
     schedule_on_cpu(draft);
@@ -60,7 +60,7 @@ void Drafting::check_grid(const LaunchShape& required) const {
       asked, needed, place(call_.where));
 }
 
-void Drafting::apply_cluster(DraftKernel& draft) const {
+void Drafting::apply_cluster(DraftKernel& draft) {
   const std::uint32_t cluster = call_.launch->cluster;
   if (cluster > 16)
     fail<ShapeError>("a cluster of {} blocks is more than the 16 that CUDA allows{}", cluster, place(call_.where));
@@ -68,16 +68,16 @@ void Drafting::apply_cluster(DraftKernel& draft) const {
     fail<DeviceError>("a cluster of {} blocks needs compute capability 9.0; this is {}{}", cluster, machine_.arch,
                       place(call_.where));
   if (draft.kernel.reduced > 0) {
-    draft.schedule.reason += ignored("cluster", "the schedule of a reduction decides how blocks work together");
+    draft_.notes.push_back(ignored("cluster", "the schedule of a reduction decides how blocks work together"));
   } else if (draft.shape.grid[0] % cluster != 0) {
-    draft.schedule.reason +=
-        ignored("cluster", fmt::format("{} blocks do not divide a grid of {}", cluster, draft.shape.grid[0]).c_str());
+    draft_.notes.push_back(
+        ignored("cluster", fmt::format("{} blocks do not divide a grid of {}", cluster, draft.shape.grid[0])));
   } else {
     draft.shape.cluster = cluster;
   }
 }
 
-void Drafting::apply_launch_control(DraftKernel& draft) const {
+void Drafting::apply_launch_control(DraftKernel& draft) {
   const detail::LaunchControl& launch = *call_.launch;
   codegen::Schedule& schedule = draft.schedule;
   const std::uint64_t block =
@@ -87,8 +87,8 @@ void Drafting::apply_launch_control(DraftKernel& draft) const {
   if (draft.kernel.reduced > 0) {
     // Another block would join the elements in another order: results must not depend on the launch.
     constexpr const char* fixed = "the order in which a reduction joins its elements follows from its schedule";
-    if (block > 0) schedule.reason += ignored("block", fixed);
-    if (launch.items > 0) schedule.reason += ignored("items", fixed);
+    if (block > 0) draft_.notes.push_back(ignored("block", fixed));
+    if (launch.items > 0) draft_.notes.push_back(ignored("items", fixed));
     return;
   }
   if (schedule.form == codegen::Template::transpose || draft.kernel.rank == 0) return;  // the tile fixes both

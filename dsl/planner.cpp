@@ -56,7 +56,8 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
       put_index(launch, argument, nest.walks[argument.a].strides[argument.axis]);
       return;
     case ArgumentKind::divisor: {
-      const auto extent = static_cast<std::uint32_t>(nest.shape.extents[argument.axis]);
+      // Nothing is divided by the extent of an empty axis.
+      const auto extent = static_cast<std::uint32_t>(std::max<std::int64_t>(1, nest.shape.extents[argument.axis]));
       const codegen::Divisor divisor = codegen::divisor_of(extent);
       put(launch, argument.offset, divisor.multiplier);
       put(launch, argument.offset + 4, divisor.shift);

@@ -21,7 +21,7 @@ codegen::Location location_of(Where where) { return {where.file, where.line}; }
 const char* name_of(Reducing function) {
   constexpr const char* names[] = {"sum",    "prod",   "max",     "min",    "mean",   "var",       "std_",
                                    "any",    "all",    "argmax",  "argmin", "norm",   "logsumexp", "count_nonzero",
-                                   "reduce", "cumsum", "cumprod", "cummax", "cummin", "accumulate"};
+                                   "reduce", "cumsum", "cumprod", "cummax", "cummin", "scan"};
   return names[static_cast<int>(function)];
 }
 
@@ -159,7 +159,7 @@ NodeId Recorder::reduction(const ReductionCall& call, DType result, const NodeId
                            Where where) {
   const Reduced r = resolve(call, operands[0], where);
   const DType type = graph_[operands[0]].type;
-  if (r.function == Reducing::reduce || r.function == Reducing::accumulate) {
+  if (r.function == Reducing::reduce || r.function == Reducing::scan) {
     KILN_INTERNAL_CHECK(count == 2 && call.extra, "kl::{} without identity or function", r.name);
     return combine(r, reinterpret_cast<CombinerFunction>(static_cast<std::uintptr_t>(call.extra)), operands[1]);
   }
@@ -217,7 +217,7 @@ NodeId Recorder::compose(const Reduced& r, DType result, std::int64_t ddof) {
     case Reducing::norm:
       return norm(r, widen(r.value, floating_type(graph_[r.value].type), where));
     case Reducing::reduce:
-    case Reducing::accumulate:
+    case Reducing::scan:
       break;
   }
   KILN_INTERNAL_CHECK(false, "kl::{}", r.name);

@@ -16,7 +16,11 @@ namespace {
 constexpr std::size_t max_candidates = 4;
 constexpr int max_rounds = 8;
 
-std::int64_t elements_of(const Shape& loop) { return element_count("reduce", loop, {}); }
+/// Scans first, then the larger loop.
+bool is_better(const LoopChoice& a, const LoopChoice& b) {
+  const auto elements = [](const LoopChoice& choice) { return element_count("reduce", choice.loop, {}); };
+  return a.scans != b.scans ? a.scans : elements(a) > elements(b);
+}
 
 }  // namespace
 
@@ -59,12 +63,10 @@ std::vector<LoopChoice> SegmentPlanner::candidates(const Item& item, const ItemP
     const auto same = [&](const LoopChoice& other) {
       return other.order == choice->order && other.axes == choice->axes && other.scans == choice->scans;
     };
-    if (std::none_of(found.begin(), found.end(), same)) found.push_back(*choice);
+    if (std::none_of(found.begin(), found.end(), same))
+      found.insert(std::upper_bound(found.begin(), found.end(), *choice, is_better), *choice);
     if (found.size() == 4 * max_candidates) break;
   }
-  std::stable_sort(found.begin(), found.end(), [](const LoopChoice& a, const LoopChoice& b) {
-    return a.scans != b.scans ? a.scans : elements_of(a.loop) > elements_of(b.loop);
-  });
   if (found.size() > max_candidates) found.resize(max_candidates);
   return found;
 }
@@ -78,6 +80,12 @@ std::string SegmentPlanner::chain_reason(const codegen::ChainFacts& facts) const
 /// Fills `plan`, whose loop is given; false where nothing is gained by it.
 bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
   settle(item, plan);
+  const std::vector<NodeId> others = misaligned(plan.lowered, plan.loop, reduction_of(item.node));
+  if (!plan.loop.scans && !others.empty()) {
+    for (const NodeId node : others) reasons_.try_emplace(node, "it reads memory along the other direction");
+    plan.cut.insert(others.begin(), others.end());
+    settle(item, plan);
+  }
   const bool per_element = plan.loop.is_per_element();
   std::vector<NodeId> needed = needed_by_others(plan.lowered);
   if (plan.loop.scans) {

@@ -46,6 +46,11 @@ int unit_axis(const Context& context, int k) {
   return context.offset[k] == 0 ? found : -1;
 }
 
+bool moves_along(const Strided& view, int first, int last) {
+  return std::any_of(view.strides.begin() + first, view.strides.begin() + last,
+                     [](auto stride) { return stride != 0; });
+}
+
 /// The axis along which neighbours in memory lie: the smallest step.
 int nearest_axis(const Strided& view) {
   int nearest = -1;
@@ -118,16 +123,11 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
   std::vector<char> placed(static_cast<std::size_t>(max_rank), 0);
   // The value's axes that the reduction does not depend on are its rows, unless there are none: then it is per row.
   std::vector<int> free;
-  int used = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
     if (shape.extents[axis] == 1) continue;
     bool depends = false;
     for (int k = 0; k < context.shape.rank; ++k) depends = depends || context.rows[k][axis] != 0;
-    if (depends) {
-      ++used;
-    } else {
-      free.push_back(axis);
-    }
+    if (!depends) free.push_back(axis);
   }
   AxisMap owner;
   owner.fill(-1);
@@ -180,10 +180,8 @@ codegen::ChainFacts chain_facts(std::span<const Leaf> leaves, const Shape& loop,
   facts.bytes = 0;
   for (const Leaf& leaf : leaves) {
     // Operands that all rows share, and those that are one value per row, are read once.
-    const auto moves = [](std::int64_t stride) { return stride != 0; };
-    const auto strides = leaf.view.strides.begin();
-    const bool by_row = kept == 0 || std::any_of(strides, strides + kept, moves);
-    if (leaf.iota || !by_row || !std::any_of(strides + kept, strides + loop.rank, moves)) continue;
+    const bool by_row = kept == 0 || moves_along(leaf.view, 0, kept);
+    if (leaf.iota || !by_row || !moves_along(leaf.view, kept, loop.rank)) continue;
     const auto bytes = static_cast<std::int64_t>(size_of(leaf.type));
     facts.bytes += bytes;
     if (nearest_axis(leaf.view) < kept) along_kept += bytes;
@@ -203,6 +201,33 @@ std::vector<NodeId> needed_by_others(const Lowered& lowered) {
   std::vector<NodeId> result;
   for (const Fused& fused : lowered.fused)
     if (is_needed[fused.body]) result.push_back(fused.node);
+  return result;
+}
+
+std::vector<NodeId> misaligned(const Lowered& lowered, const LoopChoice& loop, NodeId first) {
+  const Body& body = lowered.body;
+  const int kept = loop.loop.rank - loop.reduced;
+  enum : std::uint8_t { along_rows = 1, along_columns = 2 };
+  std::vector<std::uint8_t> directions(body.graph.size(), 0);  // of the loads below, down to other reductions
+  std::vector<std::uint8_t> joined(body.graph.size(), 0);
+  for (NodeId id = 0; id < body.graph.size(); ++id) {
+    const codegen::Node& node = body.graph[id];
+    for (const NodeId operand : node.inputs()) directions[id] |= directions[operand];
+    if (node.kind == codegen::NodeKind::load) {
+      const Strided& view = body.leaves[node.payload].view;
+      const bool moves = moves_along(view, 0, kept) && moves_along(view, kept, loop.loop.rank);
+      if (moves) directions[id] = nearest_axis(view) < kept ? along_columns : along_rows;
+    } else if (node.kind == codegen::NodeKind::reduce) {
+      std::swap(joined[id], directions[id]);
+    }
+  }
+  std::uint8_t wanted = 0;
+  for (const Fused& fused : lowered.fused)
+    if (wanted == 0 || fused.node == first) wanted = joined[fused.body];
+  std::vector<NodeId> result;
+  for (const Fused& fused : lowered.fused)
+    if ((wanted | joined[fused.body]) == (along_rows | along_columns) && wanted != joined[fused.body])
+      result.push_back(fused.node);
   return result;
 }
 

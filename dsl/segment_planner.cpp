@@ -176,7 +176,7 @@ void SegmentPlanner::plan_temporaries(int rank) {
   for (ItemGroup& group : groups) (is_awaited(group) ? finished_ : targets_).push_back(std::move(group));
 }
 
-void SegmentPlanner::finish(const ItemGroup& group) {
+void SegmentPlanner::finish(ItemGroup& group) {
   const LoopChoice& loop = group.loop();
   Segment segment;
   segment.loop = loop.loop;
@@ -191,7 +191,8 @@ void SegmentPlanner::finish(const ItemGroup& group) {
     rules.cut.insert(plan.cut.begin(), plan.cut.end());
     rules.rank = std::max(rules.rank, item.rank);
   }
-  segment.body = lower_roots(source_, &levels_, rules, roots).body;
+  segment.body = group.items.size() == 1 ? std::move(group.plans.front().lowered.body)
+                                         : lower_roots(source_, &levels_, rules, roots).body;
   for (Leaf& leaf : segment.body.leaves)
     if (leaf.temporary >= 0) leaf.temporary = static_cast<int>(numbers_.at(static_cast<NodeId>(leaf.temporary)));
   codegen::Graph& body = segment.body.graph;
@@ -211,8 +212,12 @@ Segmentation SegmentPlanner::run(std::span<const Shape> loops) {
   std::reverse(finished_.begin(), finished_.end());
   std::sort(targets_.begin(), targets_.end(),
             [](const ItemGroup& a, const ItemGroup& b) { return a.items.front().number < b.items.front().number; });
+  if (targets_.size() > 1) {
+    const char* reason = "results of different shapes, or reduced along different axes, do not share a loop";
+    result_.notes.push_back(fmt::format("{} kernels for results: {}", targets_.size(), reason));
+  }
   std::move(targets_.begin(), targets_.end(), std::back_inserter(finished_));
-  for (const ItemGroup& group : finished_) finish(group);
+  for (ItemGroup& group : finished_) finish(group);
   return std::move(result_);
 }
 
@@ -221,12 +226,10 @@ Segmentation segment(const codegen::Graph& graph, std::span<const Shape> shapes,
   const Source source{graph, shapes, operands};
   Segmentation result =
       is_elementwise(graph) ? elementwise_segments(source, loops) : SegmentPlanner(source, device).run(loops);
-  std::size_t writers = 0;
-  for (const Segment& segment : result.segments)
-    writers += std::any_of(segment.outputs.begin(), segment.outputs.end(),
-                           [](const SegmentOutput& output) { return !output.is_temporary; });
-  if (writers > 1)
-    result.notes.push_back(fmt::format("{} kernels: outputs of different shapes do not share a loop", writers));
+  if (is_elementwise(graph) && result.segments.size() > 1) {
+    const char* reason = "outputs of different shapes do not share a loop";
+    result.notes.push_back(fmt::format("{} kernels: {}", result.segments.size(), reason));
+  }
   return result;
 }
 

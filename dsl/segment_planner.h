@@ -73,7 +73,7 @@ class SegmentPlanner {
   bool accepts(const ItemGroup& group, const ItemPlan& plan) const;
   void join(ItemGroup& group, Item item, ItemPlan plan) const;
   void place(std::vector<ItemGroup>& groups, Item item, ItemPlan plan) const;
-  void finish(const ItemGroup& group);
+  void finish(ItemGroup& group);
   NodeId reduction_of(NodeId node) const;
 
   const Source& source_;

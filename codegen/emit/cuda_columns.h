@@ -46,7 +46,7 @@ class ColumnWriter : public ReductionWriter {
   bool is_element(std::size_t a) const { return is_per_element(kernel_, kernel_.accesses[a]); }
   AxisClass column_class(std::size_t a) const { return kernel_.accesses[a].axes[static_cast<std::size_t>(kept_ - 1)]; }
   int vector_width(std::size_t a) const;
-  std::string element_place(std::size_t a) const;
+  virtual std::string element_place(std::size_t a) const;
   std::string column_place(std::size_t a) const;
   /// Accesses that the values per element below `roots` read.
   std::vector<std::size_t> operands_below(std::span<const NodeId> roots) const;

@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 21> table = {{
+constexpr std::array<Snippet, 28> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -45,16 +45,80 @@ DEVICE float f16_of(const u32 (&words)[N], int k, u32 one) {
   return f16_to_f32(u16((words[k / 2] + (one - 1)) >> k % 2 * 16));
 }
 )"},
+    {"maximum_bf16x2", "maximum_f32", R"(
+DEVICE u32 maximum_bf16x2(u32 a, u32 b) {  // of both halves; NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y;
+#else
+  const float low = maximum_f32(__uint_as_float(a << 16), __uint_as_float(b << 16));
+  const float high = maximum_f32(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u));
+  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+#endif
+}
+)"},
+    {"maximum_f16x2", "maximum_f32 f16_to_f32 f32_to_f16", R"(
+DEVICE u32 maximum_f16x2(u32 a, u32 b) {  // of both halves; NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y;
+#else
+  const float low = maximum_f32(f16_to_f32(u16(a)), f16_to_f32(u16(b)));
+  const float high = maximum_f32(f16_to_f32(u16(a >> 16)), f16_to_f32(u16(b >> 16)));
+  return f32_to_f16(low) | u32(f32_to_f16(high)) << 16;
+#endif
+}
+)"},
+    {"maximum_of_bf16", "maximum_bf16x2 bf16_of", R"(
+template <int N>
+DEVICE float maximum_of_bf16(const u32 (&words)[N]) {
+  u32 m[1] = {words[0]};
+#pragma unroll
+  for (int k = 1; k < N; ++k) m[0] = maximum_bf16x2(m[0], words[k]);
+  return maximum_f32(bf16_of(m, 0, 1u), bf16_of(m, 1, 1u));
+}
+)"},
+    {"maximum_of_f16", "maximum_f16x2 f16_of", R"(
+template <int N>
+DEVICE float maximum_of_f16(const u32 (&words)[N]) {
+  u32 m[1] = {words[0]};
+#pragma unroll
+  for (int k = 1; k < N; ++k) m[0] = maximum_f16x2(m[0], words[k]);
+  return maximum_f32(f16_of(m, 0, 1u), f16_of(m, 1, 1u));
+}
+)"},
+    {"ratio", "", R"(
+struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+DEVICE Ratio ratio(float divisor) {
+  const float high = __frcp_rn(divisor);
+  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+)"},
+    {"quotient", "ratio", R"(
+DEVICE float quotient(float a, const Ratio& by, bool& plain) {  // a / by.divisor unless it makes plain false
+  const u32 bits = __float_as_uint(a), magnitude = bits & 0x7fffffffu;
+  plain &= (magnitude - 0x21800000u <= 0x3c000000u) | (bits == 0u);  // 2^-60 to 2^60, or +0
+  const float q = fmaf(a, by.high, a * by.low);
+  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+}
+)"},
+    {"share", "ratio", R"(
+DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
+  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
+  const float q = fmaf(a, by.high, a * by.low);
+  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+}
+)"},
     {"two_sum", "", R"(
-DEVICE float two_sum(float a, float b, float& low) {  // a + b; what rounding lost is added to low
-  const float sum = a + b, part = sum - a;
+template <class Float>
+DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
+  const Float sum = a + b, part = sum - a;
   low += (a - (sum - part)) + (b - part);
   return sum;
 }
 )"},
     {"add_low", "", R"(
-DEVICE float add_low(float sum, float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
-  return low != 0.0f && fabsf(low) <= 3.402823466e+38f ? sum + low : sum;
+template <class Float>
+DEVICE Float add_low(Float sum, Float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
+  return low != Float(0) && low - low == Float(0) ? sum + low : sum;
 }
 )"},
     {"exponential_base", "", R"(

@@ -6,6 +6,7 @@
 namespace kiln::codegen::cuda {
 
 KernelSource emit_row_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
+KernelSource emit_scan(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
 KernelSource emit_column_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
 
 }  // namespace kiln::codegen::cuda

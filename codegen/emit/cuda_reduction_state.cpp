@@ -17,13 +17,24 @@ void each_component(std::span<const Monoid> monoids, F&& use) {
   }
 }
 
-bool is_f32_sum(const Monoid& monoid) {
-  return monoid.kind == Reduction::sum && monoid.components.size() == 1 && monoid.components[0].type == DType::f32;
+bool is_float_sum(const Monoid& monoid) {
+  return monoid.kind == Reduction::sum && monoid.components.size() == 1 && is_floating(monoid.components[0].type);
 }
 
 bool is_f32_logsumexp(const Monoid& monoid) {
   return monoid.kind == Reduction::logsumexp && monoid.components.size() == 2 &&
          monoid.components[0].type == DType::f32;
+}
+
+/// The maximum of a float and a literal, in a form that compilers evaluate where both are known: joining single
+/// elements then costs no division by their number. NaN propagates; literals other than zero and NaN only.
+std::string folding_maximum(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
+  const Node& node = graph[id];
+  if (node.kind != NodeKind::operation || node.op != Op::maximum || !is_floating(node.type)) return "";
+  const Node& bound = graph[node.operands[1]];
+  const std::uint64_t one = node.type == DType::f32 ? 0x3f800000u : 0x3ff0000000000000u;
+  if (bound.kind != NodeKind::literal || bound.payload != one) return "";
+  return fmt::format("{0} < {1} ? {1} : {0}", names[node.operands[0]], names[node.operands[1]]);
 }
 
 /// The intrinsics know four and eight bytes.
@@ -76,6 +87,9 @@ void ReductionWriter::print_join(const std::string& type, std::span<const Monoid
       if (graph[id].kind == NodeKind::input) {
         const auto slot = static_cast<std::size_t>(graph[id].payload);
         names[id] = fmt::format("{}.{}", slot < k ? "a" : "b", state_field(monoid, r, slot % k));
+      } else if (const std::string text = folding_maximum(graph, id, names); !text.empty()) {
+        names[id] = fmt::format("j{}_{}", r, next++);
+        line("const {} {} = {};", value_type(graph[id].type), names[id], text);
       } else if (name_node(graph, id, names, fmt::format("j{}_{}", r, next), {})) {
         ++next;
       }
@@ -96,20 +110,20 @@ void ReductionWriter::print_shuffle(const std::string& type, std::span<const Mon
   close();
 }
 
-/// Across batches, sums in f32 keep what rounding loses, apart and added at the end.
+/// Across batches, sums of floats keep what rounding loses, apart and added at the end.
 void ReductionWriter::print_running(const std::string& type, std::span<const Monoid> monoids) {
-  const bool sums = std::any_of(monoids.begin(), monoids.end(), is_f32_sum);
+  const bool sums = std::any_of(monoids.begin(), monoids.end(), is_float_sum);
   open(fmt::format("DEVICE void accumulate({0}& s, {0}&{1}, const {0}& batch)", type, sums ? " low" : ""));
   line("{0}{1} r = join(s, batch);", sums ? "" : "const ", type);
   each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
-    if (is_f32_sum(monoids[r])) line("r.{0} = {1}(s.{0}, batch.{0}, low.{0});", field, prelude_.use("two_sum"));
+    if (is_float_sum(monoids[r])) line("r.{0} = {1}(s.{0}, batch.{0}, low.{0});", field, prelude_.use("two_sum"));
   });
   line("s = r;");
   close();
   open(fmt::format("DEVICE {0} total(const {0}& s, const {0}&{1})", type, sums ? " low" : ""));
   if (sums) line("{} r = s;", type);
   each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
-    if (is_f32_sum(monoids[r])) line("r.{0} = {1}(s.{0}, low.{0});", field, prelude_.use("add_low"));
+    if (is_float_sum(monoids[r])) line("r.{0} = {1}(s.{0}, low.{0});", field, prelude_.use("add_low"));
   });
   line("return {};", sums ? "r" : "s");
   close();

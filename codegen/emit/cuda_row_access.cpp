@@ -8,7 +8,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr int kept_unpacked = 16;  ///< values of 16 bits per thread that may as well be kept in 32
+constexpr int kept_unpacked = 16;  ///< values of 16 bits per thread that are kept in 32 bits between passes
 
 }  // namespace
 
@@ -135,15 +135,32 @@ bool RowWriter::is_packed(std::size_t a) const {
 /// keep the unpacked values of the first pass, in twice the registers.
 std::string RowWriter::special_text(NodeId id) {
   const Node& node = kernel_.body[id];
+  if (const std::string text = division_text(node); !text.empty()) return text;
   if (node.kind != NodeKind::cast || node.type != DType::f32) return "";
   const Node& operand = kernel_.body[node.operands[0]];
   const auto a = static_cast<std::size_t>(operand.payload);
   if (operand.kind != NodeKind::load || !is_packed(a)) return "";
   static constexpr const char* ones[] = {"gridDim.y", "gridDim.z", "blockDim.y", "blockDim.z"};
-  const bool many = schedule_.rows * schedule_.items * schedule_.vector > kept_unpacked;
-  const std::string one = many && stage_ > 0 ? ones[(stage_ - 1) % 4] : "1u";
+  const int values = schedule_.rows * schedule_.items * schedule_.vector;
+  const bool many = values > kept_unpacked;
+  std::string one = many && stage_ > 0 ? ones[(stage_ - 1) % 4] : "1u";
+  const int kept_vectors = kept_unpacked / schedule_.vector;
+  if (many && values <= 3 * kept_unpacked && stage_ > 1 && !several_rows() && part_ == Part::all)
+    one = fmt::format("u < {} ? {} : {}", kept_vectors, ones[0], one);
   return fmt::format("{}({}, {}, {})", prelude_.use(operand.type == DType::f16 ? "f16_of" : "bf16_of"), local_vector(a),
                      schedule_.vector > 1 ? "k" : "0", one);
+}
+
+/// The maximum of a vector of 16-bit floats, two at a time, where it is all that `pass` computes.
+std::string RowWriter::packed_maximum(std::size_t pass) {
+  if (monoids_[pass].size() != 1 || monoids_[pass][0].kind != Reduction::max) return "";
+  const Node& value = kernel_.body[operands(pass)[0]];
+  if (value.kind != NodeKind::cast || value.type != DType::f32) return "";
+  const Node& operand = kernel_.body[value.operands[0]];
+  const auto a = static_cast<std::size_t>(operand.payload);
+  if (operand.kind != NodeKind::load || !is_packed(a)) return "";
+  return fmt::format("{}({})", prelude_.use(operand.type == DType::f16 ? "maximum_of_f16" : "maximum_of_bf16"),
+                     local_vector(a));
 }
 
 /// Places past the end are not read; there the values are zero.

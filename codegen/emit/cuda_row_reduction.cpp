@@ -201,16 +201,21 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   std::copy_if(loads.begin(), loads.end(), std::back_inserter(iotas), [&](std::size_t a) { return is_iota(a); });
   line("{} t{}[{}];", state_type(pass), pass, schedule_.items);
   open_vectors(iotas, predicated);
+  const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
+  const std::string u = schedule_.items > 1 ? "u" : "0";
+  if (const std::string maximum = by_element ? "" : packed_maximum(pass); !maximum.empty()) {
+    line("t{}[{}] = {}{{{}}};", pass, u, state_type(pass), maximum);
+    if (predicated) line("if (j >= {}) t{}[{}] = identity{};", length(), pass, u, pass);
+    return close();
+  }
   line("{} e[{}];", state_type(pass), schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
   element_values(roots, [&](std::size_t a) { return element_place(a); });
   line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass));
-  const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
   if (by_element) line("if (j + k >= {}) e[k] = identity{};", length(), pass);
   if (schedule_.vector > 1) close();
-  line("t{}[{}] = {}(e);", pass, schedule_.items > 1 ? "u" : "0", prelude_.use("tree"));
-  if (predicated && !by_element)
-    line("if (j >= {}) t{}[{}] = identity{};", length(), pass, schedule_.items > 1 ? "u" : "0", pass);
+  line("t{}[{}] = {}(e);", pass, u, prelude_.use("tree"));
+  if (predicated && !by_element) line("if (j >= {}) t{}[{}] = identity{};", length(), pass, u, pass);
   close();
 }
 
@@ -227,58 +232,6 @@ void RowWriter::join_pass(std::size_t pass) {
   const std::string row = kept() > 0 ? " + row * gridDim.x" : "", counter = kept() > 0 ? " + row" : "";
   line("if (!{0}<{1}>(s{2}, identity{2}, reinterpret_cast<{3}*>(a.workspace){4}, a.counters{5}, shared{2})) return;",
        prelude_.use("join_blocks"), warps(), pass, state_type(pass), row, counter);
-}
-
-void RowWriter::element_outputs() {
-  const std::vector<std::size_t> outputs = stores(true);
-  if (outputs.empty()) return;
-  std::vector<NodeId> roots;
-  for (const std::size_t a : outputs) roots.push_back(stored_value(a));
-  row_values(roots, [&](std::size_t a) { return row_place(a); });
-  each_tile([&](bool predicated) {
-    if (is_cluster()) return each_part([&] { store_tile(roots, outputs, predicated); });
-    store_tile(roots, outputs, predicated);
-  });
-}
-
-void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::size_t> outputs, bool predicated) {
-  const std::vector<std::size_t> loads = loads_below(roots);
-  if (!schedule_.resident) {
-    declare_loads(loads);
-    load_vectors(loads, predicated);
-  }
-  std::vector<std::size_t> moved = {outputs.begin(), outputs.end()};
-  std::copy_if(loads.begin(), loads.end(), std::back_inserter(moved),
-               [&](std::size_t a) { return is_iota(a) || (schedule_.resident && is_late(a)); });
-  open_vectors(moved, predicated);
-  read_shared(loads);
-  for (const std::size_t a : loads) {
-    if (!schedule_.resident || !is_late(a) || is_iota(a)) continue;
-    line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);
-    load_vector(a, predicated);
-  }
-  for (const std::size_t a : outputs) {
-    line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);
-    if (rounds(a)) line("float {}_f32[{}];", access_name(a), schedule_.vector);
-  }
-  if (schedule_.vector > 1) unrolled("k", schedule_.vector);
-  element_values(roots, [&](std::size_t a) { return element_place(a); });
-  for (std::size_t o = 0; o < outputs.size(); ++o) line("{} = {};", element_place(outputs[o]), name(roots[o]));
-  if (schedule_.vector > 1) close();
-  for (const std::size_t a : outputs) store_vector(a, predicated);
-  close();
-}
-
-/// Written by the first lane of the row.
-void RowWriter::row_outputs() {
-  const std::vector<std::size_t> outputs = stores(false);
-  if (outputs.empty()) return;
-  open(fmt::format("if (lane == 0{})", shares_block() || several_rows() ? " && inside" : ""));
-  std::vector<NodeId> roots;
-  for (const std::size_t a : outputs) roots.push_back(kernel_.body.outputs[a - kernel_.first_store()]);
-  row_values(roots, [&](std::size_t a) { return row_place(a); });
-  for (std::size_t o = 0; o < outputs.size(); ++o) line("*({}) = {};", pointers_[outputs[o]], name(roots[o]));
-  close();
 }
 
 KernelSource emit_row_reduction(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 
 #include "codegen/emit/cuda_reduction_parts.h"
 
@@ -24,10 +25,14 @@ class RowWriter : public ReductionWriter {
   void join_pass(std::size_t pass);
   void element_outputs();
   void row_outputs();
+  void declare_ratios(std::span<const NodeId> roots);
+  std::string division_text(const Node& node);
   /// Calls `tile(predicated)` for whole tiles, in a loop over the row, and for what is left of it.
   void each_tile(const std::function<void(bool)>& tile);
   void accumulate_tile(std::size_t pass, bool predicated);
+  std::string packed_maximum(std::size_t pass);
   void tile_state(std::size_t pass, bool predicated);
+  void store_elements(std::span<const NodeId> roots, std::span<const std::size_t> outputs);
   void store_tile(std::span<const NodeId> roots, std::span<const std::size_t> outputs, bool predicated);
   bool several_rows() const { return schedule_.rows > 1; }
   bool is_cluster() const { return schedule_.cluster > 1; }
@@ -77,9 +82,11 @@ class RowWriter : public ReductionWriter {
 
   enum class Part : std::uint8_t { all, shared, registers };
 
-  Part part_ = Part::all;   ///< vectors of the row at hand, where a cluster holds it
-  std::vector<char> held_;  ///< per access
-  std::size_t stage_ = 0;   ///< passes that are printed
+  Part part_ = Part::all;                 ///< vectors of the row at hand, where a cluster holds it
+  std::vector<char> held_;                ///< per access
+  std::size_t stage_ = 0;                 ///< passes that are printed
+  std::map<NodeId, std::string> ratios_;  ///< divisors of a row, as Ratio variables
+  bool divides_fast_ = false;
 };
 
 }  // namespace kiln::codegen::cuda

@@ -276,6 +276,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
 namespace kiln::codegen {
 
 KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
+  if (schedule.form == Template::scan) return cuda::emit_scan(kernel, schedule, options);
   if (schedule.form == Template::column_reduction) return cuda::emit_column_reduction(kernel, schedule, options);
   if (schedule.form == Template::row_reduction) return cuda::emit_row_reduction(kernel, schedule, options);
   return cuda::Writer(kernel, schedule, options).write();

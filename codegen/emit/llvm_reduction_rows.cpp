@@ -43,7 +43,9 @@ class RowPrinter : ReductionPrinter {
   Parts load(const ReductionState& state, const Variables& variables);
   void store(const Parts& parts, const Variables& variables);
   Range range_of(const std::vector<std::string>& coordinates);
-  void store_slots(const std::string& number, const std::vector<NodeId>& pass);
+  void store_slots(const std::string& number, const std::vector<NodeId>& pass, bool in_order);
+  bool scans_in_order() const;
+  void print_totals_in_order(const Range& range);
   void join_slots(const std::string& number, const std::vector<NodeId>& pass);
   Variables& variables_of(NodeId id);
 
@@ -111,11 +113,12 @@ RowPrinter::Range RowPrinter::range_of(const std::vector<std::string>& coordinat
   return range;
 }
 
-/// Leaves the states of a chunk, joined over the lanes, in the workspace.
-void RowPrinter::store_slots(const std::string& number, const std::vector<NodeId>& pass) {
+/// Leaves the states of a chunk in the workspace: joined over the lanes, unless `in_order` every lane holds the whole.
+void RowPrinter::store_slots(const std::string& number, const std::vector<NodeId>& pass, bool in_order) {
   std::size_t component = 0;
   for (const NodeId id : pass) {
-    for (const IrValue& part : state_of(id).join_lanes(load(state_of(id), variables_of(id)))) {
+    const Parts lanes = load(state_of(id), variables_of(id));
+    for (const IrValue& part : in_order ? lanes : state_of(id).join_lanes(lanes)) {
       const Lane lane = storage_lane(form_.components[component]);
       const IrValue stored = part.lane == lane ? part : b.convert("zext", part, lane);
       const std::string scalar = b.emit_scalar(fmt::format("extractelement {} {}, i32 0", b.type(lane), stored.text));
@@ -270,11 +273,46 @@ void RowPrinter::print_row_outputs() {
   }
 }
 
+/// The function of a user's scan need not be commutative.
+bool RowPrinter::scans_in_order() const {
+  return std::any_of(stages_.scans.begin(), stages_.scans.end(),
+                     [&](NodeId id) { return kernel.body.reduction(kernel.body[id]).kind == Reduction::combine; });
+}
+
+void RowPrinter::print_totals_in_order(const Range& range) {
+  print_identities(stages_.scans);
+  std::vector<NodeId> roots;
+  for (const NodeId id : stages_.scans) {
+    for (const NodeId operand : state_of(id).operands()) roots.push_back(operand);
+  }
+  const std::vector<NodeId> nodes = needed(roots, [&](NodeId id) { return !per_element(id); });
+  for_lines(range, nodes, [&] {
+    for_vectors(range.first, range.last, [&](const std::string& i, const IrValue* mask) {
+      load_vectors(nodes, i, mask);
+      compute(nodes);
+      for (const NodeId id : stages_.scans) {
+        ReductionState& state = state_of(id);
+        const Parts identity = state.identity(body_);
+        Parts element = state.element(body_);
+        for (std::size_t c = 0; mask && c < element.size(); ++c) {
+          element[c] = b.select(*mask, element[c], identity[c]);  // lanes past the chunk change nothing
+        }
+        const Parts total = state.last_lane(state.prefixes(element, identity));
+        store(state.absorb(load(state, variables_of(id)), total), variables_of(id));
+      }
+    });
+  });
+}
+
 /// A chunk of several leaves its states in the workspace and is done.
 void RowPrinter::print_split(const std::vector<NodeId>& pass, const Range& range, const CarryLoop& units) {
   const std::string split = begin_if(b, b.emit_scalar(fmt::format("icmp sgt i64 {}, 1", chunks_)));
-  if (!stages_.scans.empty()) print_pass(pass, range);
-  store_slots(units.loop.counter, pass);
+  if (scans_in_order()) {
+    print_totals_in_order(range);
+  } else if (!stages_.scans.empty()) {
+    print_pass(pass, range);
+  }
+  store_slots(units.loop.counter, pass, scans_in_order());
   b.line(fmt::format("br label %{}.latch", units.loop.name));
   b.label(split + ".done");
 }

@@ -19,8 +19,8 @@ struct StateComponent {
 };
 
 /// Joining any states in any order and grouping gives the reduction, up to rounding. The identity is neutral to the
-/// bit: of a float sum it is -0.0, so that a sum of negative zeros keeps its sign, as in NumPy. (No element at all:
-/// PassOptions::empty_rows.)
+/// bit: of a float sum it is -0.0, so that a sum of negative zeros keeps its sign, as if its elements were added to one
+/// another. (No element at all: PassOptions::empty_rows.)
 struct Monoid {
   Reduction kind = Reduction::sum;
   std::vector<StateComponent> components;  ///< one to three
@@ -44,7 +44,7 @@ constexpr bool is_plain(Reduction kind) { return kind <= Reduction::all; }
 
 constexpr bool joins_elements(NodeKind kind) { return kind == NodeKind::reduce || kind == NodeKind::scan; }
 
-/// The components of a state: the operands of a tuple, or the value itself.
+/// The components of a state: the operands of a tuple, or the value itself (then the span is of `state`).
 std::span<const NodeId> components_of(const Graph& graph, const NodeId& state);
 
 /// True for a reduction or scan of tuples, whose results are `element` nodes.

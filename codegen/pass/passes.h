@@ -47,15 +47,18 @@
 //     erf x      1 + erf(x) = erfc(-x) within 2.4e-7.
 //     tanh x     (1 + tanh(x)) / 2 = 1 / (1 + exp(-2x)) within 2.4e-7.
 //
-// Reductions (kernels with reduced axes only).
+// Reductions (kernels with reduced axes only; codegen/ir/reduction.h reads them).
 //     reduce     sum prod of i32 i64 u32 u64 f32 f64; max min of integers, f32, f64; any all of b1: one operand, no
 //                combiner. Any other reduction carries a combiner: operand 0 is the state of one element, operand 1 the
 //                identity, each one value or a `tuple` of two or three; components are b1, integers, f32 or f64. The
-//                combiner is a legalised body itself, with `input` leaves; values of the identity do not depend on
-//                reduced coordinates. The result is one value, or used through `element c` only.
+//                combiner is a legalised body itself, with `input` and literal leaves; values of the identity do not
+//                depend on reduced coordinates. The result is one value; that of tuples is used by `element` only.
 //     scan       the same, along the one reduced axis (a complex cumprod scans tuples); no reduce in that kernel.
+//     tuple      two or three values; an operand of reduce and scan only.
+//     element c  component c of a reduce or scan of tuples, in the component's type.
 //     Values do not depend on the order in which states are joined beyond rounding. Operands of a reduction are
-//     evaluated once per element even where they do not depend on reduced coordinates.
+//     evaluated once per element even where they do not depend on reduced coordinates. A body of a kernel with reduced
+//     axes may hold no reduction: they had nothing to join.
 //
 // Exactness. Library forms apart, add sub mul div sqrt fma, comparisons and conversions round exactly as IEEE 754 in
 // both languages (also under `contract`, which may fuse a mul with the add or sub that it feeds; values that must not

@@ -1,6 +1,9 @@
 // codegen/schedule/reduction.cpp -- which kernels reductions share, and how each is mapped to threads.
+#include <algorithm>
+
 #include "codegen/schedule/column_reduction.h"
 #include "codegen/schedule/row_reduction.h"
+#include "codegen/schedule/scan.h"
 
 namespace kiln::codegen {
 namespace {
@@ -35,11 +38,15 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
 }
 
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  const auto nodes = kernel.body.nodes();
+  if (std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.kind == NodeKind::scan; }))
+    return choose_scan(kernel, extents, device);
   return runs_along_columns(kernel, extents) ? choose_columns(kernel, extents, device)
                                              : choose_rows(kernel, extents, device);
 }
 
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
+  if (schedule.form == Template::scan) return scan_launch_shape(kernel, schedule, extents);
   return schedule.form == Template::column_reduction ? columns_launch_shape(kernel, schedule, extents)
                                                      : rows_launch_shape(kernel, schedule, extents);
 }

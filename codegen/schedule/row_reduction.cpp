@@ -118,15 +118,16 @@ struct Lanes {
   int lanes = 0, items = 1;
 };
 
-/// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, `wanted` vectors each.
-Lanes block_lanes(std::int64_t vectors, int most_items, double wanted) {
+/// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, about `wanted` vectors each.
+/// The largest blocks leave no room for another one on a multiprocessor.
+Lanes block_lanes(std::int64_t vectors, int most_items, int wanted, bool chain) {
   Lanes best;
   double best_score = -1e9;
-  for (int lanes = 64; lanes <= 1024; lanes *= 2) {
+  for (int lanes = 64; lanes <= (chain ? 1024 : 512); lanes *= 2) {
     const std::int64_t items = std::max<std::int64_t>(1, ceil_divide(vectors, lanes));
     if (items > most_items) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
-    const double distance = std::fabs(std::log2(static_cast<double>(items) / wanted));
+    const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
     const double score = filled - 0.1 * distance - (lanes == 1024 ? 0.1 : 0);
     if (score > best_score) best_score = score, best = {lanes, static_cast<int>(items)};
   }
@@ -154,16 +155,21 @@ void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& dev
     schedule.rows *= 2;
 }
 
+/// Rows that leave multiprocessors idle or unevenly loaded, and are worth several blocks each.
+bool few_and_long(const RowWork& work, const DeviceTraits& device) {
+  return work.rows <= 2 * device.multiprocessors && work.length * work.bytes >= split_bytes;
+}
+
 /// Steps of a block, or of all blocks, over a row that is not held.
 void step_over_row(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
   const std::int64_t vectors = work.vectors();
-  const bool few_rows = work.rows * 2 <= device.multiprocessors;
-  schedule.split = !work.chain && few_rows && work.length * work.bytes >= split_bytes;
+  schedule.split = !work.chain && few_and_long(work, device);
   schedule.block = schedule.split ? split_block : vectors >= 4096 ? 1024 : vectors >= 1024 ? 512 : 256;
-  if (work.chain && few_rows) schedule.block = 1024;
-  const int most = schedule.block == 1024 ? 4 : 8;
-  schedule.items = std::clamp(held_registers / work.registers, 1, most);
+  schedule.items = std::clamp(held_registers / (schedule.block == 1024 ? 2 : 1) / work.registers, 1, 16);
   while (schedule.items > 1 && vectors < std::int64_t{schedule.block} * schedule.items) schedule.items /= 2;
+  while (schedule.split && schedule.items > 1 &&
+         ceil_divide(vectors, std::int64_t{schedule.block} * schedule.items) * work.rows < 2 * device.multiprocessors)
+    schedule.items /= 2;  // many blocks before many loads
   schedule.lanes = schedule.block;
 }
 
@@ -237,11 +243,12 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   schedule.whole_vectors = extents.loop.back() % work.vector == 0;
   const std::int64_t vectors = work.vectors();
   const int most_items = std::clamp(held_registers / work.registers, 1, work.vector > 1 ? 8 : 16);
-  const bool few_long = work.rows * 2 <= device.multiprocessors && work.length * work.bytes >= split_bytes;
-  const Lanes block = block_lanes(vectors, most_items, work.chain ? 2 : 4);
-  if (vectors <= 32 * std::min(most_items, work.chain ? 2 : 8)) {
+  // Two vectors of 16 bytes where they are held between passes, else four; narrower ones in proportion.
+  const int wanted = std::min(most_items, std::max(work.chain ? 2 : 4, (work.chain ? 8 : 16) / work.registers));
+  const Lanes block = block_lanes(vectors, most_items, wanted, work.chain);
+  if (vectors <= 32 * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
-  } else if (block.lanes > 0 && (work.chain || !few_long)) {
+  } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {
     schedule.lanes = schedule.block = block.lanes;
     schedule.items = block.items;
     schedule.resident = true;
@@ -256,7 +263,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const int resident_threads = many                             ? 512
                                : light && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
                                                                 : 1024;
-  schedule.min_blocks = std::max(1, resident_threads / schedule.block);
+  schedule.min_blocks = std::max(1, std::min(resident_threads, device.threads_per_multiprocessor) / schedule.block);
   schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
                                 schedule.lanes, schedule.items, schedule.vector,
                                 schedule.cluster > 1 ? fmt::format("held by {} blocks together", schedule.cluster)

@@ -115,4 +115,12 @@ auto reduce(const X& x, const I& identity, F, detail::AxisOption keep = detail::
   return detail::combine<F>(w, x, identity, detail::reduction_call(detail::Reducing::reduce, w, keep));
 }
 
+/// The running reduction: element i joins elements 0 to i along the axis, earlier ones on the left. The function must
+/// be associative; the rest is as for kl::reduce.
+template <class X, class I, class F>
+  requires(detail::combines<F>)
+auto scan(const X& x, detail::ScanAxis axis, const I& identity, F, detail::Where w = detail::Where::current()) {
+  return detail::combine<F>(w, x, identity, detail::reduction_call(detail::Reducing::scan, w, axis));
+}
+
 }  // namespace kiln

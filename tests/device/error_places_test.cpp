@@ -93,4 +93,21 @@ TEST(ErrorPlacesWithoutGpu, a_missing_gpu_names_the_way_to_the_cpu) {
   EXPECT_NAMES(message_of([] { kl::Array<float> a({3}, kl::Device::cuda(0)); }), "KILN_DEVICE=cpu");
 }
 
+TEST_P(ErrorPlaces, reductions_know_their_line) {
+  kl::Array<float> x({3, 4}), none({0, 4});
+  EXPECT_NAMES(message_of([&] { kl::eval(kl::sum(x, 2)); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::eval(kl::sum(x, 2)); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::eval(x + kl::sum(x, 1)); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::eval(1 + kl::cumsum(x)); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::sum(x, 0)(9); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::index(kl::sum(x, 0), 1); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::eval(kl::max(none, 0)); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::eval(kl::max(none, 0)); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { kl::eval(kl::max(none, 0)); }), "kl::max");
+  const auto largest = kl::jit([](auto v) {
+    return kl::max(v, 0) + 1;  // named, since the call does not know its own line
+  });
+  EXPECT_NAMES(message_of([&] { largest(none); }), at(__LINE__ - 2));
+}
+
 }  // namespace

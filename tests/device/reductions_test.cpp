@@ -1,8 +1,11 @@
 // tests/device/reductions_test.cpp -- every reduction along every choice of axes, over every kind of layout, against
 // long double and plain loops over the elements.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 #include "tests/support/rows.h"
@@ -122,6 +125,35 @@ TEST_P(Reductions, of_columns_of_every_width) {
                       [](const std::vector<float>& r) { return rows::sum(r); });
     rows::expect_rows(rule + " var", kl::eval(kl::var(x, 0)), t, {0}, false,
                       [](const std::vector<float>& r) { return rows::var(r, 0); });
+  }
+}
+
+/// Random shapes, axes and views; sums of integers are exact whatever the order.
+TEST_P(Reductions, of_random_shapes_axes_and_views) {
+  std::mt19937 engine(20);
+  const auto below = [&](int n) { return static_cast<int>(engine() % static_cast<unsigned>(n)); };
+  for (int round = 0; round < 60; ++round) {
+    rows::Extents shape;
+    const int rank = 1 + below(6);
+    for (int i = 0; i < rank; ++i) shape.push_back(below(8) == 0 ? 1 : 1 + below(rank <= 2 ? 300 : 7));
+    const Tensor<std::int32_t> base = random_tensor<std::int32_t>(shape, static_cast<std::uint64_t>(round));
+    const kl::Array<std::int32_t> x = on_device(base);
+    std::vector<int> order = rows::all_axes(shape.size());
+    std::shuffle(order.begin(), order.end(), engine);
+    const auto view = x.transpose(kl::Shape(order)).flip(below(rank))(kl::range(below(2), kl::none, 1 + below(3)));
+    const kl::Shape viewed = view.shape();
+    const Tensor<std::int32_t> t{rows::Extents(viewed.begin(), viewed.end()), view.to_host()};
+    rows::Axes axes;
+    for (int axis = 0; axis < rank; ++axis) {
+      if (below(2)) axes.push_back(below(2) ? axis : axis - rank);
+    }
+    const std::string rule = "round " + std::to_string(round) + ", rank " + std::to_string(rank) + ", " + text_of(axes);
+    rows::expect_rows(
+        rule, kl::eval(kl::sum(view, kl::Shape(axes))), t, axes, false,
+        [](const std::vector<std::int32_t>& r) { return std::accumulate(r.begin(), r.end(), std::int64_t{0}); });
+    if (t.values.empty() || axes.empty()) continue;
+    rows::expect_rows(rule, kl::eval(kl::argmin(view, kl::Shape(axes), kl::keepdims)), t, axes, true,
+                      [](const std::vector<std::int32_t>& r) { return rows::position_of_extreme(r, false); });
   }
 }
 

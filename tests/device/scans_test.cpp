@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/rows.h"
@@ -204,6 +205,58 @@ TEST_P(Scans, in_place) {
   kl::Array<std::int64_t> square = kl::ones<std::int64_t>({50, 50});
   square = kl::cumsum(square.t(), 0);
   EXPECT_EQ(square(49, 7).to_host(), (std::vector<std::int64_t>{50}));
+}
+
+TEST_P(Scans, by_a_function_of_the_user) {
+  const Tensor<std::int32_t> t{{6, 500}, values::random<std::int32_t>(3000, 7)};
+  const kl::Array<std::int32_t> x = on_device(t);
+  for (const int axis : {0, 1}) {
+    expect_scan("xor", kl::eval(kl::scan(x, axis, 0, [](auto a, auto b) { return a ^ b; })), t, axis,
+                [](const std::vector<std::int32_t>& r, std::size_t i) {
+                  std::int32_t all = 0;
+                  for (std::size_t k = 0; k <= i; ++k) all ^= r[k];
+                  return all;
+                });
+  }
+}
+
+/// The composition of v -> a v + b with v -> c v + d: associative, and the order matters.
+const auto composed = [](auto first, auto second) {
+  const auto [a, b] = first;
+  const auto [c, d] = second;
+  return std::tuple(c * a, c * b + d);
+};
+
+TEST_P(Scans, a_linear_recurrence_keeps_the_order) {
+  for (const std::int64_t n : {5, 1000, 70000, 4500001}) {
+    const auto a = values::random<double>(static_cast<std::size_t>(n), 8, 0);
+    const auto b = values::random<double>(static_cast<std::size_t>(n), 9, 1);
+    const kl::Array<double> factor = kl::from_host(a) * 0.25, term = kl::from_host(b);
+    const auto [product, state] = kl::scan(std::tuple(factor, term), 0, std::tuple(1, 0), composed);
+    const auto got = kl::eval(state).to_host();
+    Real want = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      want = want * (a[i] * 0.25L) + b[i];
+      ASSERT_NEAR(got[i], static_cast<double>(want), 1e-12) << n << " elements, element " << i;
+    }
+  }
+}
+
+TEST_P(Scans, recurrences_along_columns_and_rows) {
+  for (const rows::Extents& shape : {rows::Extents{60000, 3}, rows::Extents{700, 90}, rows::Extents{40, 1000}}) {
+    const auto count = static_cast<std::size_t>(rows::count_of(shape));
+    const Tensor<double> t{shape, values::random<double>(count, 10, 0)};
+    const kl::Array<double> x = on_device(t);
+    for (const int axis : {0, 1}) {
+      const auto [product, state] = kl::scan(std::tuple(x * 0 + 0.5, x), axis, std::tuple(1, 0), composed);
+      std::vector<Real> running;
+      expect_scan("recurrence", kl::eval(state), t, axis, [&](const std::vector<double>& r, std::size_t i) {
+        if (i == 0) running.assign(1, 0);
+        running[0] = running[0] * 0.5L + r[i];
+        return Expected{running[0], 1e-12L};
+      });
+    }
+  }
 }
 
 TEST_P(Scans, in_a_compiled_function) {

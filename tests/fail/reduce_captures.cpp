@@ -1,5 +1,5 @@
 // tests/fail/reduce_captures.cpp -- must not compile.
-// expect: the function of kl::reduce must not capture anything
+// expect: the function of kl::reduce or kl::scan must not capture anything
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

@@ -1,5 +1,5 @@
 // tests/fail/reduce_changes_type.cpp -- must not compile.
-// expect: the function of kl::reduce must return what it joins
+// expect: the function of kl::reduce or kl::scan must return what it joins
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

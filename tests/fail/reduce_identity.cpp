@@ -1,5 +1,5 @@
 // tests/fail/reduce_identity.cpp -- must not compile.
-// expect: the identity of kl::reduce is not a value of the elements' type
+// expect: the identity of kl::reduce or kl::scan is not a value of the elements' type
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

@@ -1,5 +1,5 @@
 // tests/fail/reduce_unary.cpp -- must not compile.
-// expect: the function of kl::reduce must take two values
+// expect: the function of kl::reduce or kl::scan must take two values
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

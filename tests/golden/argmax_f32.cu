@@ -1,5 +1,5 @@
 // argmax(x)
-// schedule: rows, 512 threads per block, 512 per row, 8 vectors of 1 per step, blocks share a row, no partial step
+// schedule: rows, 512 threads per block, 512 per row, 8 vectors of 4 per step, blocks share a row, no partial step
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -151,20 +151,23 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_argmax(const __gri
   State0 s0 = identity0;
   State0 low0 = State0();
   {
-    u32 first = (blockIdx.x * 4096u);
-    for (; first + 4096u <= a.n0; first += (gridDim.x * 4096u)) {
-      float x0[8][1];
+    u32 first = (blockIdx.x * 16384u);
+    for (; first + 16384u <= a.n0; first += (gridDim.x * 16384u)) {
+      float x0[8][4];
 #pragma unroll
       for (int u = 0; u < 8; ++u) {
-        const u32 j = first + (u * 512u + lane);
-        read<1>(x0[u], a.x0 + j);
+        const u32 j = first + (u * 512u + lane) * 4u;
+        read<4>(x0[u], a.x0 + j);
       }
       State0 t0[8];
 #pragma unroll
       for (int u = 0; u < 8; ++u) {
-        const u32 j = first + (u * 512u + lane);
-        State0 e[1];
-        e[0] = State0{x0[u][0], (a.x1_start + i64(j))};
+        const u32 j = first + (u * 512u + lane) * 4u;
+        State0 e[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          e[k] = State0{x0[u][k], (a.x1_start + i64(j) + k)};
+        }
         t0[u] = tree(e);
       }
       accumulate(s0, low0, tree(t0));

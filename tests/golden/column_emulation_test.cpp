@@ -36,11 +36,11 @@ std::vector<std::vector<std::int64_t>> shapes(const codegen::Kernel& kernel, int
                                                            : std::vector<std::vector<std::int64_t>>{{1}, {3}};
   const std::vector<std::vector<std::int64_t>> rows =
       kernel.reduced == 1
-          ? std::vector<std::vector<std::int64_t>>{{0}, {1}, {2}, {7}, {8}, {31}, {32}, {33}, {64}, {100}, {257}, {700}}
+          ? std::vector<std::vector<std::int64_t>>{{0}, {1}, {2}, {7}, {8}, {32}, {33}, {100}, {257}, {500}}
           : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 4}, {0, 8}, {5, 7}, {16, 16}, {31, 11}};
   std::vector<std::vector<std::int64_t>> result;
   for (const auto& first : outer) {
-    for (const std::int64_t vectors : {1, 2, 3, 5, 8, 21}) {
+    for (const std::int64_t vectors : {1, 2, 5, 8, 17}) {
       for (const auto& last : rows) {
         result.push_back(first);
         result.back().push_back(vectors * vector);

@@ -233,6 +233,7 @@ void copy_async(Word& to, const void* from, bool inside) {
   if (inside) std::memcpy(&to, from, sizeof(Word));
 }
 inline void copy_wait() {}
+inline int __ffs(unsigned x) { return x == 0 ? 0 : __builtin_ctz(x) + 1; }
 inline unsigned atomicInc(unsigned* counter, unsigned limit) {
   const unsigned old = *counter;
   *counter = old >= limit ? 0 : old + 1;

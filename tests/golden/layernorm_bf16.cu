@@ -158,7 +158,7 @@ struct Arguments {
   float s1;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 4) kiln_row_add_mul_rsqrt_sum(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 6) kiln_row_add_mul_rsqrt_sum(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
   __shared__ State0 shared0[8];
   __shared__ State1 shared1[8];

@@ -170,7 +170,7 @@ struct Arguments {
   Divisor d1;
 };
 
-extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_add_log_logsumexp(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
   __shared__ State0 shared0[32];
   const u32 c0 = blockIdx.x;

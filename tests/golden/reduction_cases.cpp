@@ -65,6 +65,8 @@ void chains(std::vector<ReductionCase>& cases) {
   cases.push_back({"softmax_block_whole", half, whole(held(form(64, 64, 8, 2)))});
   cases.push_back({"softmax_steps", half, form(64, 64, 8, 2)});
   cases.push_back({"softmax_misaligned", softmax_kernel(DType::bf16, 2), held(form(64, 64, 1, 8))});
+  cases.push_back({"ratio_warp", ratio_kernel(), held(form(64, 32, 4, 2))});
+  cases.push_back({"ratio_steps", ratio_kernel(), form(64, 64, 4, 1)});
   const Kernel layernorm = layernorm_kernel(DType::bf16);
   cases.push_back({"layernorm_block", layernorm, held(form(64, 64, 8, 2))});
   cases.push_back({"layernorm_rows", layernorm, vectors(held(form(64, 16, 8, 1, 2)))});

@@ -17,6 +17,7 @@ struct ReductionCase {
 /// Bodies, by what they compute. `axes` are those of the first operand; the reduced ones come last.
 codegen::Kernel sum_kernel(DType type, std::string_view axes, int reduced, int alignment = 16);
 codegen::Kernel softmax_kernel(DType type, int alignment = 16);
+codegen::Kernel ratio_kernel();  ///< x / max(x)
 codegen::Kernel layernorm_kernel(DType type);
 codegen::Kernel logsumexp_kernel(DType type);
 codegen::Kernel argmax_kernel(DType type, std::string_view axes);
@@ -32,5 +33,6 @@ std::vector<Case> golden_reductions();
 /// What the emulation runs: every form of row and of column reduction with bodies of every kind.
 std::vector<ReductionCase> row_cases();
 std::vector<ReductionCase> column_cases();
+std::vector<ReductionCase> scan_cases();
 
 }  // namespace kiln::golden

@@ -86,6 +86,13 @@ Kernel softmax_kernel(DType type, int alignment) {
   return b.finish();
 }
 
+Kernel ratio_kernel() {
+  Builder b = rows("sc", 1, IndexWidth::bits32, "x / max(x)");
+  const NodeId x = load(b, DType::f32, "sc");
+  b.store(b.op(Op::div, {x, reduce(b, Reduction::max, x)}), "sc");
+  return b.finish();
+}
+
 Kernel layernorm_kernel(DType type) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "(x - mean) * rsqrt(var + eps) * w + b");
   const NodeId x = load(b, type, "sc");

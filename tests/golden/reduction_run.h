@@ -116,7 +116,7 @@ class ReductionRun {
   /// Output `o` is written over load `a`, which has the same strides.
   void write_over(std::size_t o, std::size_t a) { elements_[kernel_.first_store() + o].memory = elements_[a].memory; }
   /// The value of output `o` of a row.
-  double result(std::size_t o, std::int64_t row) const;
+  double result(std::size_t o, std::int64_t row, std::int64_t element = 0) const;
   void launch(const codegen::Schedule& schedule, void (*call)(const void*), std::size_t argument_bytes,
               const std::vector<double>& parameters, std::uint64_t order);
   /// Compares every output, and that nothing else changed. `tolerance`: relative to 1 + |expected|.

@@ -1,6 +1,8 @@
 // tests/golden/reference.cpp -- reductions of the reference: states of one element after another, joined in order.
 #include "tests/golden/reference.h"
 
+#include <map>
+
 namespace kiln::golden {
 namespace {
 
@@ -86,6 +88,14 @@ std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, st
                    (stages.per_element[id] != 0) == element;
     }
     return wanted;
+  };
+  std::map<NodeId, std::vector<double>> running;
+  reference.scan = [&](NodeId id, double next) {
+    const auto& spec = graph.reduction(graph[id]);
+    const double start = spec.combiner ? reference.values[graph[id].operands[1]] : start_of(spec.kind);
+    auto& state = running.try_emplace(id, 1, start).first->second;
+    join(spec, state, {next});
+    return state[0];
   };
   const auto at = [&](std::size_t element) { return [&, element](std::size_t a) { return operand(element, a); }; };
   const int passes = static_cast<int>(stages.passes.size());

@@ -82,10 +82,13 @@ class Reference {
 
   void evaluate(const Operand& operand, const std::vector<double>& parameters, const std::vector<char>& wanted) {
     for (codegen::NodeId id = 0; id < graph_.size(); ++id) {
-      if (wanted[id]) values[id] = value(graph_[id], operand, parameters);
+      if (!wanted[id]) continue;
+      values[id] = graph_[id].kind == codegen::NodeKind::scan ? scan(id, values[graph_[id].operands[0]])
+                                                              : value(graph_[id], operand, parameters);
     }
   }
   std::vector<double> values;
+  std::function<double(codegen::NodeId, double)> scan;  ///< the value of a scan after one more element
 
  private:
   double value(const codegen::Node& node, const Operand& operand, const std::vector<double>& parameters) const {

@@ -84,6 +84,36 @@ DEVICE float bf16_of(const u32 (&words)[N], int k, u32 one) {
   return __uint_as_float(k % 2 ? words[k / 2] & (0xfffeffffu + one) : words[k / 2] * (65535u + one));
 }
 
+DEVICE u32 maximum_bf16x2(u32 a, u32 b) {  // of both halves; NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y;
+#else
+  const float low = maximum_f32(__uint_as_float(a << 16), __uint_as_float(b << 16));
+  const float high = maximum_f32(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u));
+  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+#endif
+}
+
+template <int N>
+DEVICE float maximum_of_bf16(const u32 (&words)[N]) {
+  u32 m[1] = {words[0]};
+#pragma unroll
+  for (int k = 1; k < N; ++k) m[0] = maximum_bf16x2(m[0], words[k]);
+  return maximum_f32(bf16_of(m, 0, 1u), bf16_of(m, 1, 1u));
+}
+
+struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+DEVICE Ratio ratio(float divisor) {
+  const float high = __frcp_rn(divisor);
+  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+
+DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
+  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
+  const float q = fmaf(a, by.high, a * by.low);
+  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+}
+
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
 #pragma unroll
@@ -160,7 +190,7 @@ struct Arguments {
   Divisor d1;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 4) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 6) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
   __shared__ State0 shared0[8];
   __shared__ State1 shared1[8];
@@ -176,13 +206,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_row_div_sum_exp_sub(co
   State0 t0[2];
 #pragma unroll
   for (int u = 0; u < 2; ++u) {
-    State0 e[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const float v0 = bf16_of(x0[u], k, 1u);
-      e[k] = State0{v0};
-    }
-    t0[u] = tree(e);
+    t0[u] = State0{maximum_of_bf16(x0[u])};
   }
   State0 s0 = tree(t0);
   s0 = join_block<8>(s0, shared0);
@@ -201,18 +225,30 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_row_div_sum_exp_sub(co
   }
   State1 s1 = tree(t1);
   s1 = join_block<8>(s1, shared1);
+  const Ratio by0 = ratio(s1.s0);
 #pragma unroll
   for (int u = 0; u < 2; ++u) {
     const u32 j = (u * 256u + lane) * 8u;
     u16 y0[8];
     float y0_f32[8];
+    bool plain = by0.plain;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const float v0 = bf16_of(x0[u], k, 1u);
       const float v1 = v0 - s0.s0;
       const float v2 = expf(v1);
-      const float v3 = v2 / s1.s0;
+      const float v3 = share(v2, by0, plain);
       y0_f32[k] = v3;
+    }
+    if (!plain) {
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const float v0 = bf16_of(x0[u], k, 1u);
+        const float v1 = v0 - s0.s0;
+        const float v2 = expf(v1);
+        const float v3 = v2 / s1.s0;
+        y0_f32[k] = v3;
+      }
     }
     round_bf16(y0, y0_f32);
     write<8>(y0_row + j, y0);

@@ -52,6 +52,18 @@ DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #endif
 }
 
+struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+DEVICE Ratio ratio(float divisor) {
+  const float high = __frcp_rn(divisor);
+  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+
+DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
+  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
+  const float q = fmaf(a, by.high, a * by.low);
+  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+}
+
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
 #pragma unroll
@@ -128,7 +140,7 @@ struct Arguments {
   Divisor d1;
 };
 
-extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(512, 3) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
   __shared__ State0 shared0[16];
   __shared__ State1 shared1[16];
@@ -167,16 +179,27 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_sum_exp_sub(co
   }
   State1 s1 = tree(t1);
   s1 = join_block<16>(s1, shared1);
+  const Ratio by0 = ratio(s1.s0);
 #pragma unroll
   for (int u = 0; u < 2; ++u) {
     const u32 j = (u * 512u + lane) * 4u;
     float y0[4];
+    bool plain = by0.plain;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const float v0 = x0[u][k] - s0.s0;
       const float v1 = expf(v0);
-      const float v2 = v1 / s1.s0;
+      const float v2 = share(v1, by0, plain);
       y0[k] = v2;
+    }
+    if (!plain) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float v0 = x0[u][k] - s0.s0;
+        const float v1 = expf(v0);
+        const float v2 = v1 / s1.s0;
+        y0[k] = v2;
+      }
     }
     write<4>(y0_row + j, y0);
   }

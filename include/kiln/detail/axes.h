@@ -41,6 +41,8 @@ struct Extent {
   template <class I>
     requires(std::is_integral_v<I>)
   constexpr Extent(I v) : value(static_cast<std::int64_t>(v)) {}
+  template <class I>
+  constexpr Extent(Const<I> v) : Extent(v.value) {}
 };
 
 struct Unset {};

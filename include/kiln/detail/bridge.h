@@ -97,7 +97,7 @@ enum class Reducing : std::uint8_t {
   cumprod,
   cummax,
   cummin,
-  accumulate  ///< the scan by a function of the user's
+  scan  ///< by a function of the user's
 };
 constexpr bool is_scan(Reducing f) { return f >= Reducing::cumsum; }
 

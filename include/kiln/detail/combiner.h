@@ -1,4 +1,4 @@
-// kiln/detail/combiner.h -- reductions by functions of the user's: how they are typed, traced and composed.
+// kiln/detail/combiner.h -- reductions and scans by functions of the user's: how they are typed, traced and composed.
 #pragma once
 
 #include <kiln/detail/reduction_rules.h>
@@ -25,7 +25,7 @@ Expression<S> compose_reduction(Where where, const ReductionCall& call, const A&
 }
 
 // ------------------------------------------------------------------ arguments
-/// What may stand where kl::reduce takes a function.
+/// What may stand where kl::reduce and kl::scan take a function.
 template <class F>
 concept combines = std::is_class_v<F> && !std::is_same_v<F, Keepdims> && role_of<F> == Role::none;
 
@@ -83,16 +83,19 @@ struct Combiner<F, Tuple<Sym<T>...>, std::index_sequence<I...>> {
 template <class F, class... A>
 constexpr bool require_combiner() {
   static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
-                "kiln: the function of kl::reduce must not capture anything; give what it needs as one more component "
+                "kiln: the function of kl::reduce or kl::scan must not capture anything; give what it needs as one "
+                "more component "
                 "of a std::tuple, or write numbers inside it");
-  static_assert(std::is_invocable_v<const F&, A...>,
-                "kiln: the function of kl::reduce must take two values (or two std::tuple of values), declared auto");
+  static_assert(
+      std::is_invocable_v<const F&, A...>,
+      "kiln: the function of kl::reduce or kl::scan must take two values (or two std::tuple of values), declared auto");
   return std::is_empty_v<F> && std::is_default_constructible_v<F> && std::is_invocable_v<const F&, A...>;
 }
 template <bool Keeps>
 constexpr void require_same_types() {
   static_assert(Keeps,
-                "kiln: the function of kl::reduce must return what it joins: a value of its operands' type (kl::cast), "
+                "kiln: the function of kl::reduce or kl::scan must return what it joins: a value of its operands' type "
+                "(kl::cast), "
                 "or a std::tuple of values of their types");
 }
 
@@ -100,11 +103,12 @@ constexpr void require_same_types() {
 template <DType T, class I>
 auto identity_of(const I& identity) {
   constexpr Role role = Operand<I>::role;
-  static_assert(role == Role::number || role == Role::baked || role == Role::traced,
-                "kiln: the identity of kl::reduce must be a C++ number (one per component of a std::tuple)");
+  static_assert(
+      role == Role::number || role == Role::baked || role == Role::traced,
+      "kiln: the identity of kl::reduce or kl::scan must be a C++ number (one per component of a std::tuple)");
   if constexpr (role == Role::number || role == Role::baked) {
     static_assert(kind_of(Operand<I>::type.type) <= kind_of(T),
-                  "kiln: the identity of kl::reduce is not a value of the elements' type");
+                  "kiln: the identity of kl::reduce or kl::scan is not a value of the elements' type");
     if constexpr (role == Role::number) {
       return Const<NumberOf<I>>(static_cast<NumberOf<I>>(identity));
     } else {
@@ -166,9 +170,10 @@ Expression<Component<T, typename Operand<A>::template Structure<T>>> compose_com
 template <class F, class X, class I, std::size_t... K>
 auto combine_tuple(Where where, const X& x, const I& identity, ReductionCall call, std::index_sequence<K...>) {
   using Values = typename TupleOf<X>::Elements;
-  static_assert(sizeof...(K) == 2 || sizeof...(K) == 3, "kiln: kl::reduce joins tuples of two or three values");
+  static_assert(sizeof...(K) == 2 || sizeof...(K) == 3,
+                "kiln: kl::reduce and kl::scan join tuples of two or three values");
   static_assert(TupleOf<X>::arrays || TupleOf<X>::traced,
-                "kiln: kl::reduce takes a std::tuple of arrays and expressions, or of traced values");
+                "kiln: kl::reduce and kl::scan take a std::tuple of arrays and expressions, or of traced values");
   if constexpr (require_combiner<F, Values, Values>()) {
     require_same_types<Combiner<F, Values, std::index_sequence<K...>>::keeps_types>();
     call.extra = combiner_word<F, Values, std::index_sequence<K...>>();
@@ -196,9 +201,10 @@ auto combine_tuple(Where where, const X& x, const I& identity, ReductionCall cal
 template <class F, class X, class I>
 auto combine(Where where, const X& x, const I& identity, const ReductionCall& call) {
   if constexpr (TupleOf<X>::is_tuple) {
-    static_assert(TupleOf<I>::is_tuple, "kiln: kl::reduce of a std::tuple needs a std::tuple of identities");
+    static_assert(TupleOf<I>::is_tuple,
+                  "kiln: kl::reduce or kl::scan of a std::tuple needs a std::tuple of identities");
     if constexpr (TupleOf<I>::is_tuple) {
-      static_assert(TupleOf<X>::size == TupleOf<I>::size, "kiln: kl::reduce needs one identity per value");
+      static_assert(TupleOf<X>::size == TupleOf<I>::size, "kiln: kl::reduce and kl::scan need one identity per value");
       return combine_tuple<F>(where, x, identity, call, std::make_index_sequence<TupleOf<X>::size>{});
     }
   } else {

@@ -49,7 +49,7 @@ constexpr ReductionType reduction_type(Reducing function, DType t) {
     case Reducing::cummin:
       return {t, is_complex(t) ? ReductionFault::order : ReductionFault::none};
     case Reducing::reduce:
-    case Reducing::accumulate:
+    case Reducing::scan:
       return {t};
   }
   return {t};

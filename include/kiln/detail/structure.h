@@ -134,7 +134,7 @@ inline constexpr Code<S::size> code_of = assemble<S>();
 /// True when a view of the expression is not the expression of viewed operands.
 constexpr bool mixes_elements(const Instruction* code, unsigned size) {
   for (unsigned i = 0; i < size; ++i) {
-    if (code[i].kind == Instruction::reduction || code[i].kind == Instruction::viewed) return true;
+    if (code[i].kind >= Instruction::reduction) return true;
   }
   return false;
 }

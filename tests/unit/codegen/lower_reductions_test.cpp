@@ -259,7 +259,7 @@ TEST(LowerReductions, PlainKindsOfTheTypesThatTheyHave) {
   }
 }
 
-// A sum of negative zeros is a negative zero, as in NumPy; of nothing it is a positive one.
+// A sum of negative zeros is a negative zero, as IEEE addition of its elements gives; of nothing it is a positive one.
 TEST(LowerReductions, TheSignOfAZeroSum) {
   for (const Order order : all_orders) {
     EXPECT_TRUE(same(reduced<float>(Reduction::sum, {-0.0f}, order), -0.0f));

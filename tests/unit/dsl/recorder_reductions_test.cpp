@@ -34,6 +34,7 @@ TEST_F(Reductions, SumNamesItsAxes) {
   EXPECT_EQ(text_of(kl::sum(x_, kl::keepdims, 0)),
             "%0 = f32 input 0\n%1 = f32 reduce sum axis 0 keepdims %0\nreturn %1\n");
   EXPECT_EQ(text_of(kl::sum(x_, std::vector<int>{1})), text_of(kl::sum(x_, 1)));
+  EXPECT_EQ(text_of(kl::sum(x_, {kl::lit(1), 0})), text_of(kl::sum(x_, {1, 0})));
 }
 
 TEST_F(Reductions, TracedAndInlineRecordTheSame) {
@@ -151,6 +152,16 @@ TEST_F(Reductions, FunctionsOfTheUserBecomeGraphs) {
   const auto larger = [](auto a, auto b) { return kl::maximum(a, b); };
   EXPECT_EQ(text_of(kl::reduce(x_, -std::numeric_limits<double>::infinity(), larger)),
             traced_text<float>(2, [&](auto x) { return kl::reduce(x, {0, 1}, -INFINITY, larger); }));
+}
+
+TEST_F(Reductions, ScansByFunctionsOfTheUserKeepTheShape) {
+  EXPECT_EQ(text_of(kl::scan(x_, -1, 0, [](auto a, auto b) { return a + b; })),
+            "%0 = f32 input 0\n%1 = f32 literal 0x00000000 (0)\n%2 = f32 scan combine axis 1 {\n"
+            "%0 = f32 input 0\n%1 = f32 input 1\n%2 = f32 add %0, %1\nreturn %2\n} %0, %1\nreturn %2\n");
+  EXPECT_NE(message_of([&] {
+              text_of(kl::scan(x_, {0, 1}, 0, [](auto a, auto b) { return a + b; }));
+            }).find("kl::scan: axes (0, 1)"),
+            std::string::npos);
 }
 
 const auto first_largest = [](auto a, auto b) {

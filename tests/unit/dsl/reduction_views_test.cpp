@@ -1,6 +1,7 @@
 // tests/unit/dsl/reduction_views_test.cpp -- views, shapes and indices of inline expressions that contain reductions:
 // a view applies to the value, never to the operands below a reduction.
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -92,6 +93,23 @@ TEST_F(ReductionViews, KeepTheirOperandsAlive) {
   EXPECT_EQ(text_of(copy), text_of(moved));
   view = copy;
   EXPECT_EQ(view.shape(), (kl::Shape{3}));
+}
+
+TEST_F(ReductionViews, ReleaseTheirOperands) {
+  const auto references = [&] { return *reinterpret_cast<const long*>(x_.handle().storage); };
+  const long before = references();
+  {
+    const auto shared = kl::let(kl::exp(x_ * kl::sum(x_, 0)));
+    const auto rows = kl::max(shared + x_, 1, kl::keepdims).broadcast_to({3, 4}).t();
+    auto both = (shared - rows.t())(kl::range(0, 2)).flip();
+    both = (shared - rows.t())(kl::range(0, 2)).flip();
+    const auto [largest, position] =
+        kl::reduce(std::tuple(both, x_(kl::range(0, 2))), 0, std::tuple(0, 0), [](auto a, auto) { return a; });
+    EXPECT_EQ(kl::sum(largest.reshape({2, 2}) + position(0), {}).shape(), (kl::Shape{2, 2}));
+    EXPECT_THROW(both.reshape({5}), ShapeError);
+    EXPECT_GT(references(), before);
+  }
+  EXPECT_EQ(references(), before);
 }
 
 TEST_F(ReductionViews, IndicesCountInTheShapeOfTheValue) {

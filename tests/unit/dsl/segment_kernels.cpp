@@ -137,6 +137,7 @@ void Kernels::run_segment(const Segment& segment) {
     (axis < segment.loop.rank - segment.reduced ? reduced : kept).extents[axis] = 1;
   std::vector<Extents> points;
   for_each_index(reduced, [&](const Extents& at) { points.push_back(at); });
+  codegen::verify(segment.body.graph, true);
   EXPECT_EQ(segment.outputs.size(), segment.body.graph.outputs.size());
   for_each_index(kept, [&](const Extents& row) {
     const std::vector<Columns> values = row_values(segment, row, points);

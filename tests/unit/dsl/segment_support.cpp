@@ -30,13 +30,14 @@ NodeId Traced::operation(Op op, std::initializer_list<NodeId> inputs) {
 
 NodeId Traced::reduce(Reduction kind, NodeId value, const std::vector<int>& axes, bool keepdims) {
   codegen::ReductionSpec spec;
-  spec.kind = kind;
   spec.axes = bits(axes);
+  const NodeId count = graph.extent(value, compute_type(graph[value].type), spec);
+  spec.kind = kind;
   spec.keepdims = keepdims;
+  if (kind == Reduction::squared_deviations) return graph.reduce(spec, graph[value].type, {value, count});
   if (kind != Reduction::argmax && kind != Reduction::argmin) return graph.reduce(spec, graph[value].type, {value});
-  const NodeId position =
-      graph.primitive(NodeKind::index, DType::i64, {value}, static_cast<std::uint64_t>(axes.front()));
-  return graph.reduce(spec, DType::i64, {value, position});
+  const auto axis = static_cast<std::uint64_t>(axes.front());
+  return graph.reduce(spec, DType::i64, {value, graph.primitive(NodeKind::index, DType::i64, {value}, axis)});
 }
 
 NodeId Traced::mean(NodeId value, const std::vector<int>& axes, bool keepdims) {
@@ -77,7 +78,7 @@ std::array<NodeId, 2> Traced::sum_and_max(NodeId value, const std::vector<int>& 
   spec.keepdims = keepdims;
   spec.combiner = combiner;
   const NodeId state = graph.primitive(NodeKind::tuple, type, {value, value});
-  const NodeId identity = graph.primitive(NodeKind::tuple, type, {number(0), number(-1e30)});
+  const NodeId identity = graph.primitive(NodeKind::tuple, type, {number(0, type), number(-30000, type)});
   const NodeId pair = graph.reduce(spec, type, {state, identity});
   return {graph.primitive(NodeKind::element, type, {pair}, 0), graph.primitive(NodeKind::element, type, {pair}, 1)};
 }

@@ -43,7 +43,8 @@ TEST(Segment, RowSumIsOneKernelOverRowsThenReducedAxis) {
   EXPECT_EQ(s.segments[0].loop, shape({5, 7}));
   EXPECT_EQ(s.segments[0].reduced, 1);
   EXPECT_EQ(s.segments[0].outputs[0].axes[0], 0);
-  EXPECT_TRUE(s.segments[0].holds_rows);
+  const codegen::ChainFacts rows{5, 7, 4, false};
+  EXPECT_EQ(s.segments[0].holds_rows, codegen::holds_rows(rows, {}));
   EXPECT_TRUE(s.temporaries.empty());
   EXPECT_TRUE(s.notes.empty());
   expect_agreement(t, s);
@@ -56,7 +57,8 @@ TEST(Segment, ColumnSumPutsTheReducedAxisLast) {
   EXPECT_EQ(s.segments[0].loop, shape({7, 5}));
   ASSERT_EQ(s.segments[0].body.leaves.size(), 1u);
   EXPECT_EQ(s.segments[0].body.leaves[0].view, test::strided({7, 5}, {1, 7}));
-  EXPECT_FALSE(s.segments[0].holds_rows) << "columns";
+  const codegen::ChainFacts columns{7, 5, 4, true};
+  EXPECT_EQ(s.segments[0].holds_rows, codegen::holds_rows(columns, {}));
   expect_agreement(t, s);
 }
 
@@ -139,6 +141,7 @@ TEST(Segment, RowsAndColumnsOfASquareAreTwoPasses) {
   Traced t;
   const NodeId x = t.input({4, 4});
   EXPECT_EQ(kernels(t, {t.sum(x, {0}), t.sum(x, {1})}), 2u);
+  EXPECT_EQ(kernels(t, {t.add(t.sum(x, {0}), t.sum(x, {1}))}), 2u) << "each in its own direction";
   const NodeId row = t.sum(x, {1}, true), column = t.sum(x, {0}, true);
   EXPECT_EQ(kernels(t, {t.sub(t.sub(x, row), column)}), 2u) << "one of them runs with the elements";
 }

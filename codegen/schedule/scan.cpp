@@ -1,0 +1,194 @@
+// codegen/schedule/scan.cpp -- how running reductions are mapped to threads.
+//
+// Pieces of a row are scanned by threads, lanes, warps and the block in turn. Rows of one piece need no more; longer
+// rows are walked piece by piece by one block, or, where there are few rows, every piece has a block of its own that
+// looks back at the pieces before it.
+#include "codegen/schedule/scan.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "codegen/ir/reduction.h"
+#include "codegen/ir/stages.h"
+#include "codegen/schedule/column_reduction.h"
+#include "support/check.h"
+
+namespace kiln::codegen {
+namespace {
+
+constexpr int access_bytes = 16;
+constexpr int registers_for_data = 32;
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+int power_of_two_up(std::int64_t n) {
+  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
+}
+
+struct Work {
+  std::int64_t kept = 1, length = 1;
+  std::size_t vector_axis = 0;  ///< along which vectors run
+  int vector = 1;
+  int registers = 1;  ///< of one element: operands and states
+};
+
+/// The widest vector along the vector axis by which most bytes move whole; `divides`: it must divide the extent.
+int choose_vector(const Kernel& kernel, const Work& work, std::int64_t extent, bool divides) {
+  std::size_t widest = 1;
+  const auto moves = [&](const Access& access) {
+    return !access.iota && access.axes[work.vector_axis] != AxisClass::broadcast;
+  };
+  for (const Access& access : kernel.accesses) {
+    if (moves(access)) widest = std::max(widest, size_of(access.type));
+  }
+  for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
+    if ((divides && extent % vector != 0) || extent < vector || vector * work.registers > registers_for_data) continue;
+    std::size_t total = 0, whole = 0;
+    for (const Access& access : kernel.accesses) {
+      if (!moves(access)) continue;
+      total += size_of(access.type);
+      const auto contiguous = std::count(access.axes.begin(), access.axes.end(), AxisClass::contiguous);
+      if (access.axes[work.vector_axis] == AxisClass::contiguous && contiguous == 1 &&
+          access.alignment >= vector * static_cast<int>(size_of(access.type)))
+        whole += size_of(access.type);
+    }
+    if (2 * whole > total) return vector;
+  }
+  return 1;
+}
+
+std::uint64_t state_bytes(const Kernel& kernel, const std::vector<NodeId>& group) {
+  std::uint64_t bytes = 0;
+  for (const NodeId id : group) {
+    for (const StateComponent& component : monoid_of(kernel.body, id).components) {
+      const std::uint64_t size = size_of(component.type);
+      bytes = (bytes + size - 1) / size * size + size;
+    }
+  }
+  return (bytes + 7) / 8 * 8;
+}
+
+Work work_of(const Kernel& kernel, const Extents& extents, bool columns) {
+  Work work;
+  for (int axis = 0; axis + 1 < kernel.rank; ++axis) work.kept *= extents.loop[static_cast<std::size_t>(axis)];
+  work.length = extents.loop.back();
+  work.vector_axis = static_cast<std::size_t>(columns ? kernel.rank - 2 : kernel.rank - 1);
+  std::size_t bytes = 0;
+  for (const Access& access : kernel.accesses) {
+    if (!access.iota && !access.store && is_per_element(kernel, access)) bytes += size_of(access.type);
+  }
+  for (const auto& group : scan_groups(kernel.body)) bytes += state_bytes(kernel, group);
+  work.registers = std::max<int>(1, static_cast<int>(bytes / 4));
+  work.vector = choose_vector(kernel, work, extents.loop[work.vector_axis], columns);
+  return work;
+}
+
+/// Threads own vectors of columns; `columns` of them stand side by side, the others take the rows between.
+void along_columns(const Work& work, const DeviceTraits& device, Schedule& schedule) {
+  schedule.lanes = 0;
+  schedule.whole_vectors = true;
+  const std::int64_t vectors = work.kept / work.vector;
+  const std::int64_t batches = ceil_divide(work.length, schedule.items);
+  const std::int64_t wanted = std::int64_t{2} * device.multiprocessors;
+  int along = batches >= 8 ? 8 : power_of_two_up(batches);
+  while (along < 16 && batches > along && ceil_divide(vectors * along, schedule.block) < wanted) along *= 2;
+  int across = std::min(schedule.block / along, power_of_two_up(vectors));
+  along = std::min<int>(schedule.block / across, power_of_two_up(batches));
+  across = std::max(across, 32 / along);
+  schedule.columns = across;
+  schedule.rows = along;
+  const std::int64_t tiles = ceil_divide(vectors, across);
+  schedule.split = tiles < device.multiprocessors && ceil_divide(batches, along) >= 4;
+}
+
+/// Lanes share a short row; a block takes a long one.
+void along_rows(const Work& work, const DeviceTraits& device, std::int64_t inner, Schedule& schedule) {
+  schedule.whole_vectors = inner % work.vector == 0;
+  const std::int64_t vectors = ceil_divide(work.length, work.vector);
+  if (vectors <= std::int64_t{32} * schedule.items) {
+    schedule.lanes = std::min(32, power_of_two_up(vectors));
+    schedule.items = power_of_two_up(ceil_divide(vectors, schedule.lanes));
+    return;
+  }
+  schedule.lanes = schedule.block;
+  while (schedule.items > 1 && vectors <= std::int64_t{schedule.block} * schedule.items / 2) schedule.items /= 2;
+  const std::int64_t pieces = ceil_divide(vectors, std::int64_t{schedule.block} * schedule.items);
+  schedule.split = work.kept < std::int64_t{2} * device.multiprocessors && pieces >= 4;
+}
+
+/// Pieces of one row.
+std::int64_t pieces_of(const Schedule& schedule, std::int64_t length) {
+  const std::int64_t piece = schedule.lanes == 0 ? std::int64_t{schedule.rows} * schedule.items
+                                                 : std::int64_t{schedule.lanes} * schedule.vector * schedule.items;
+  return ceil_divide(length, piece);
+}
+
+}  // namespace
+
+std::vector<std::vector<NodeId>> scan_groups(const Graph& body) {
+  std::vector<std::size_t> depth(body.size(), 0);
+  std::vector<std::vector<NodeId>> groups;
+  for (NodeId id = 0; id < body.size(); ++id) {
+    for (const NodeId operand : body[id].inputs()) depth[id] = std::max(depth[id], depth[operand]);
+    if (body[id].kind != NodeKind::scan) continue;
+    if (groups.size() <= depth[id]) groups.resize(depth[id] + 1);
+    groups[depth[id]++].push_back(id);
+  }
+  return groups;
+}
+
+Schedule choose_scan(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  KILN_INTERNAL_CHECK(kernel.reduced == 1, "a scan along {} axes", kernel.reduced);
+  const bool columns = kernel.rank > 1 && runs_along_columns(kernel, extents);
+  const Work work = work_of(kernel, extents, columns);
+  Schedule schedule;
+  schedule.form = Template::scan;
+  schedule.block = 256;
+  schedule.vector = work.vector;
+  schedule.items = std::clamp<int>(registers_for_data / (work.vector * work.registers / 2), 1, 8);
+  schedule.items = static_cast<int>(std::bit_floor(static_cast<unsigned>(schedule.items)));
+  while (schedule.items > 1 && static_cast<int>(kernel.body.size()) * schedule.items * work.vector > 2048)
+    schedule.items /= 2;
+  if (columns) {
+    along_columns(work, device, schedule);
+  } else {
+    along_rows(work, device, extents.loop.back(), schedule);
+  }
+  const int registers = schedule.items * work.vector * work.registers;
+  schedule.min_blocks = kernel.body.size() > 400 || registers > 96 ? 0 : (registers > 64 ? 512 : 1024) / schedule.block;
+  schedule.reason =
+      fmt::format("running values along {}; {} elements per thread{}",
+                  columns                ? "a strided axis: a thread per vector of columns"
+                  : schedule.lanes <= 32 ? "short rows: lanes share one"
+                                         : "long rows: a block walks along one",
+                  schedule.vector * schedule.items,
+                  schedule.split ? "; few rows: a block per piece, which looks back at those before" : "");
+  return schedule;
+}
+
+LaunchShape scan_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
+  std::int64_t kept = 1;
+  for (int axis = 0; axis + 1 < kernel.rank; ++axis) kept *= extents.loop[static_cast<std::size_t>(axis)];
+  LaunchShape shape;
+  std::int64_t tiles = kept, width = 1;
+  if (schedule.lanes == 0) {
+    shape.block = {static_cast<std::uint32_t>(schedule.columns), static_cast<std::uint32_t>(schedule.rows), 1};
+    width = std::int64_t{schedule.columns} * schedule.vector;
+    tiles = ceil_divide(kept, width);
+  } else {
+    shape.block = {static_cast<std::uint32_t>(schedule.block), 1, 1};
+    if (schedule.lanes <= 32) tiles = ceil_divide(kept, schedule.block / schedule.lanes);
+  }
+  const std::int64_t blocks = schedule.split ? tiles * pieces_of(schedule, extents.loop.back()) : tiles;
+  KILN_INTERNAL_CHECK(blocks <= 0x7fffffff, "{} blocks exceed the grid", blocks);
+  shape.grid[0] = static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 1));
+  if (!schedule.split) return shape;
+  const auto groups = scan_groups(kernel.body);
+  shape.counters = 2 + shape.grid[0] * static_cast<std::uint32_t>(groups.size());
+  for (const auto& group : groups)  // what each block adds, and what precedes its end, with what rounding lost
+    shape.workspace_bytes += static_cast<std::uint64_t>(blocks * width) * 3 * state_bytes(kernel, group);
+  return shape;
+}
+
+}  // namespace kiln::codegen

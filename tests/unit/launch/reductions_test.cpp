@@ -1,0 +1,185 @@
+// tests/unit/launch/reductions_test.cpp -- calls with reductions on a fake GPU: memory, counters and launches.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <kiln/kiln.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/cuda/testing.h"
+#include "tests/fake_driver/fake_driver.h"
+
+namespace kiln {
+namespace {
+
+const bool fake_in_use = (runtime::cuda::use_driver_for_tests(KILN_FAKE_CUDA), true);
+
+fake::FakeDriver& fake_driver() {
+  static auto* const library = dlopen(KILN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  static const auto get = reinterpret_cast<fake::GetFakeDriver>(dlsym(library, "kiln_fake_driver"));
+  return *get();
+}
+
+const auto total = jit([](auto v) { return sum(v); });
+const auto row_sums = jit([](auto v) { return sum(v, -1); });
+const auto softmax = jit([](auto v) {
+  auto e = exp(v - max(v, -1, keepdims));
+  return e / sum(e, -1, keepdims);
+});
+
+/// Kernels are compiled by NVRTC and never run.
+class FakeGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      Array<float> y({4});
+      y = y + 1;
+    } catch (const CompileError& error) {
+      ASSERT_NE(std::string(error.what()).find("NVRTC"), std::string::npos) << error.what();
+      GTEST_SKIP() << error.what();
+    }
+    fake_driver().argument_bytes = 0;
+    clear();
+  }
+  void TearDown() override { fake_driver().capturing = false; }
+  static void clear() { fake_driver().calls.clear(); }
+  static int count(const char* prefix) { return fake_driver().count(prefix); }
+  static std::uint64_t used() { return fake_driver().used; }
+
+  const DeviceGuard guard{Device::cuda(0)};
+  /// Long enough that several blocks share it.
+  Array<float> large{{1 << 24}};
+};
+
+TEST_F(FakeGpu, ASplitSumHasWorkspaceForTheCallAndCountersForTheStream) {
+  Array<float> result{Shape()};
+  total.into(result)(large);
+  clear();
+  const std::uint64_t before = used();
+  total.into(result)(large);
+  EXPECT_EQ(count("cuLaunchKernel"), 1) << "one launch joins everything";
+  EXPECT_EQ(count("cuMemAllocAsync"), 1) << "partial results";
+  EXPECT_EQ(count("cuMemFreeAsync"), 1);
+  EXPECT_EQ(count("cuMemsetD8Async"), 0) << "the kernel left the counters zero";
+  EXPECT_EQ(count("cuStreamSynchronize"), 0);
+  EXPECT_EQ(used(), before);
+}
+
+TEST_F(FakeGpu, TheArgumentBlockPointsAtWorkspaceAndCounters) {
+  Array<float> result{Shape()};
+  total.into(result)(large);
+  fake_driver().argument_bytes = 32;  // x, result, workspace, counters
+  total.into(result)(large);
+  std::uint64_t pointers[4];
+  ASSERT_EQ(fake_driver().arguments.size(), sizeof pointers);
+  std::memcpy(pointers, fake_driver().arguments.data(), sizeof pointers);
+  EXPECT_EQ(pointers[0], reinterpret_cast<std::uint64_t>(large.data()));
+  EXPECT_EQ(pointers[1], reinterpret_cast<std::uint64_t>(result.data()));
+  EXPECT_NE(pointers[2], 0u);
+  ASSERT_NE(pointers[3], 0u);
+  EXPECT_EQ(*reinterpret_cast<const std::uint32_t*>(pointers[3]), 0u) << "the fake driver's memory is the host's";
+}
+
+TEST_F(FakeGpu, RowsThatOneBlockJoinsNeedNeither) {
+  Array<float> x({4096, 256}), result({4096});
+  row_sums.into(result)(x);
+  clear();
+  fake_driver().argument_bytes = 32;
+  row_sums.into(result)(x);
+  std::uint64_t pointers[4];
+  std::memcpy(pointers, fake_driver().arguments.data(), sizeof pointers);
+  EXPECT_EQ(pointers[2], 0u);
+  EXPECT_EQ(pointers[3], 0u);
+  EXPECT_EQ(count("cuMemAllocAsync"), 0);
+  EXPECT_EQ(count("cuStreamIsCapturing"), 0) << "nothing is asked of the driver but the launch";
+  EXPECT_EQ(count("cuStreamGetId"), 0);
+}
+
+TEST_F(FakeGpu, StreamsHaveCountersOfTheirOwn) {
+  Array<float> result{Shape()};
+  total.into(result)(large);
+  fake_driver().argument_bytes = 32;
+  const auto counters = [&] {
+    total.into(result)(large);
+    std::uint64_t pointers[4];
+    std::memcpy(pointers, fake_driver().arguments.data(), sizeof pointers);
+    return pointers[3];
+  };
+  const std::uint64_t first = counters();
+  EXPECT_EQ(counters(), first);
+  Stream stream(Device::cuda(0));
+  const StreamGuard scope(stream);
+  EXPECT_NE(counters(), first);
+}
+
+/// A captured call leaves memory only inside its graph.
+TEST_F(FakeGpu, CapturedSumsClearCountersThatAreTheirOwn) {
+  Array<float> result{Shape()};
+  total.into(result)(large);
+  const std::uint64_t before = used();
+  fake_driver().capturing = true;
+  clear();
+  total.into(result)(large);
+  EXPECT_EQ(count("cuMemAllocAsync"), 2) << "partial results and counters";
+  EXPECT_EQ(count("cuMemFreeAsync"), 2);
+  EXPECT_EQ(count("cuMemsetD8Async"), 1);
+  EXPECT_EQ(used(), before);
+}
+
+TEST_F(FakeGpu, ARefusedLaunchLeavesNothingBehind) {
+  Array<float> result{Shape()};
+  total.into(result)(large);
+  const std::uint64_t before = used();
+  fake_driver().faults["cuLaunchKernel"] = {700};
+  EXPECT_THROW(total.into(result)(large), DeviceError);
+  EXPECT_EQ(used(), before);
+  EXPECT_NO_THROW(total.into(result)(large));
+}
+
+/// Results do not depend on the launch: a reduction keeps its blocks, and says so.
+TEST_F(FakeGpu, LaunchControlNeverChangesHowAReductionIsJoined) {
+  Array<float> x({4096, 256}), result({4096});
+  row_sums.into(result)(x);
+  const auto launch = [&] {
+    const auto all = fake_driver().calls;
+    const auto found =
+        std::find_if(all.rbegin(), all.rend(), [](const std::string& c) { return c.starts_with("cuLaunch"); });
+    return found->substr(found->find("grid"));
+  };
+  const std::string chosen = launch();
+  clear();
+  row_sums[{.block = 64}].into(result)(x);
+  EXPECT_EQ(launch(), chosen);
+  EXPECT_THROW((row_sums[{.grid = 1}].into(result)(x)), ShapeError);
+  EXPECT_THROW((row_sums[{.cluster = 32}].into(result)(x)), ShapeError);
+}
+
+TEST_F(FakeGpu, ElementwiseLaunchesTakeClustersAndCooperation) {
+  const auto twice = jit([](auto v) { return v * 2; });
+  Array<float> x({1 << 20}), y({1 << 20});
+  twice[{.cluster = 4}].into(y)(x);
+  EXPECT_EQ(count("cuLaunchKernelEx"), 1);
+  EXPECT_NE(fake_driver().calls.back().find("cluster=4"), std::string::npos) << fake_driver().calls.back();
+  twice[{.cooperative = true}].into(y)(x);
+  EXPECT_NE(fake_driver().calls.back().find("cooperative=1"), std::string::npos) << fake_driver().calls.back();
+  twice[{.cluster = 7}].into(y)(x);  // does not divide the grid
+  EXPECT_EQ(fake_driver().calls.back().find("cluster"), std::string::npos) << fake_driver().calls.back();
+}
+
+/// x / norm(x) of a vector that does not fit: two kernels, and the number between them never leaves the device.
+TEST_F(FakeGpu, TemporariesBetweenKernelsLiveForTheCall) {
+  const auto normalised = jit([](auto v) { return v / norm(v); });
+  Array<float> y({1 << 24});
+  normalised.into(y)(large);
+  clear();
+  const std::uint64_t before = used();
+  normalised.into(y)(large);
+  EXPECT_EQ(count("cuLaunchKernel"), 2);
+  EXPECT_EQ(count("cuMemAllocAsync"), 2) << "the norm and partial results";
+  EXPECT_EQ(count("cuMemFreeAsync"), 2);
+  EXPECT_EQ(count("cuStreamSynchronize"), 0);
+  EXPECT_EQ(used(), before);
+}
+
+}  // namespace
+}  // namespace kiln
