@@ -72,6 +72,15 @@ void join(const codegen::ReductionSpec& spec, std::vector<double>& state, const 
   for (std::size_t c = 0; c < k; ++c) state[c] = reference.values[graph.outputs[c]];
 }
 
+/// The reduction `id` and its components have the values of `state`.
+void assign(const Graph& graph, NodeId id, const std::vector<double>& state, std::vector<double>& values) {
+  values[id] = state[0];
+  for (NodeId user = id + 1; user < graph.size(); ++user) {
+    if (graph[user].kind == NodeKind::element && graph[user].operands[0] == id)
+      values[user] = state[graph[user].payload];
+  }
+}
+
 std::function<double(NodeId, double)> running_values(const Graph& graph, const Reference& reference) {
   return [&graph, &reference, running = std::map<NodeId, std::vector<double>>()](NodeId id, double next) mutable {
     const auto& spec = graph.reduction(graph[id]);
@@ -80,15 +89,6 @@ std::function<double(NodeId, double)> running_values(const Graph& graph, const R
     join(spec, state, {next});
     return state[0];
   };
-}
-
-/// The reduction `id` and its components have the values of `state`.
-void assign(const Graph& graph, NodeId id, const std::vector<double>& state, std::vector<double>& values) {
-  values[id] = state[0];
-  for (NodeId user = id + 1; user < graph.size(); ++user) {
-    if (graph[user].kind == NodeKind::element && graph[user].operands[0] == id)
-      values[user] = state[graph[user].payload];
-  }
 }
 
 }  // namespace
