@@ -199,7 +199,7 @@ DEVICE u32 sign_bit() {  // blockDim.z is 1; ptxas 13.0 turns a choice of known 
 }
 )"},
     {"negated", "", R"(
-DEVICE u32 negated(u32 x) {  // blockDim.z is 1; ptxas 13.0 drops negations of operands of nested 32-bit minima and maxima
+DEVICE u32 negated(u32 x) {  // blockDim.z is 1; ptxas 13.0 drops negations in nested minima and the wrap of 16-bit abs
   return (blockDim.z >> 1) - x;
 }
 )"},
