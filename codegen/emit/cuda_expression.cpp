@@ -73,7 +73,8 @@ std::string boolean_operation(const Node& node, Operands x) {
 /// True where the operation is -x of at most 32 bits, however it is written; `x` is set to the operand.
 bool is_negation(const Node& node, Operands operands, std::string& x) {
   if (size_of(node.type) > 4) return false;
-  const std::string zero = literal(node.type, 0), minus_one = literal(node.type, ~std::uint64_t{0} >> (64 - 8 * size_of(node.type)));
+  const std::string zero = literal(node.type, 0),
+                    minus_one = literal(node.type, ~std::uint64_t{0} >> (64 - 8 * size_of(node.type)));
   if (node.op == Op::neg) x = operands[0];
   if (node.op == Op::sub && operands[0] == zero) x = operands[1];
   if (node.op == Op::mul && operands[0] == minus_one) x = operands[1];
@@ -88,7 +89,8 @@ std::string integer_operation(const Node& node, Operands x, Prelude& prelude) {
     return fmt::format("{}({}({}) {} {}({}))", type, wrap, x[0], symbol, wrap, x[1]);
   };
   std::string negated;
-  if (is_negation(node, x, negated)) return fmt::format("{}({}({}(u32({}))))", type, wrap, prelude.use("negated"), negated);
+  if (is_negation(node, x, negated))
+    return fmt::format("{}({}({}(u32({}))))", type, wrap, prelude.use("negated"), negated);
   switch (node.op) {
     case Op::add:
       return wrapped("+");

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t buffer_bytes = 16 << 10;  ///< of all states of a block of columns: half of a first-level cache
 constexpr std::int64_t short_row = 16;           ///< elements of a row that fill few vectors
+constexpr std::size_t short_row_bytes = 192;     ///< of a row whose elements are read only; measured
 constexpr std::int64_t widest_vector = 256;      ///< lanes of the widest vector; blocks hold whole vectors
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -63,6 +64,20 @@ std::int64_t product(const Extents& extents, int from, int to) {
   return std::accumulate(extents.loop.begin() + from, extents.loop.begin() + to, std::int64_t{1}, std::multiplies<>());
 }
 
+/// Rows so short that vectors run across them: each then fills few vectors, and its end costs more than its elements.
+bool has_short_rows(const Kernel& kernel, const Extents& extents) {
+  const int kept = kernel.rank - kernel.reduced;
+  const std::int64_t columns = kept > 0 ? extents.loop[static_cast<std::size_t>(kept) - 1] : 1;
+  const std::int64_t inner = product(extents, kept, kernel.rank);
+  if (columns < 4 * short_row) return false;
+  if (inner <= short_row || stages_of(kernel).has_element_outputs) return inner <= short_row;
+  return std::all_of(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& access) {
+    if (access.iota || !is_per_element(kernel, access)) return true;
+    const std::size_t bytes = size_of(access.type);  // of small types a vector holds whole rows
+    return bytes >= 4 && bytes * static_cast<std::size_t>(inner) <= short_row_bytes;
+  });
+}
+
 }  // namespace
 
 std::vector<DType> state_components(const Graph& body, NodeId node) {
@@ -83,12 +98,10 @@ std::vector<DType> state_components(const Graph& body, NodeId node) {
 Schedule choose_cpu_reduction(const Kernel& kernel, const Extents& extents) {
   Schedule schedule;
   schedule.block = 1;
-  const int kept = kernel.rank - kernel.reduced;
-  const std::int64_t columns = kept > 0 ? extents.loop[static_cast<std::size_t>(kept) - 1] : 1;
-  const bool is_short = product(extents, kept, kernel.rank) <= short_row && columns >= 4 * short_row;
+  const bool is_short = has_short_rows(kernel, extents);
   if (is_short || prefers_columns(kernel)) {
     schedule.form = Template::column_reduction;
-    schedule.reason = is_short ? "CPU: rows are shorter than two vectors: vectors run across rows"
+    schedule.reason = is_short ? "CPU: rows fill few vectors: vectors run across rows"
                                : "CPU: operands are contiguous along a kept axis: vectors run along it";
   } else {
     schedule.form = Template::row_reduction;

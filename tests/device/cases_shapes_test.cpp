@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/rows.h"
+#include "tests/support/values.h"
 
 namespace {
 
@@ -144,6 +145,26 @@ TEST_P(ShapeCases, odd_axes_of_rank_8) {  // B09
   EXPECT_EQ(kl::sum(both).item(), 1001 * 255 * 128);
   EXPECT_THROW(kl::eval(kl::sum(x, 8)), kl::ShapeError);
   EXPECT_THROW(kl::eval(kl::sum(x, {1, -7})), kl::ShapeError) << "the same axis twice";
+}
+
+/// Short rows may be joined across rows, by vectors of them: all lengths on both sides of that choice.
+template <class T>
+void check_short_rows() {
+  for (const std::int64_t n : {1, 2, 7, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 64}) {
+    const rows::Tensor<T> t{{101, n}, values::random<T>(static_cast<std::size_t>(101 * n), 23, 3)};
+    const kl::Array<T> x = kl::from_host(t.values, kl::Shape(t.shape));
+    const std::string rule = std::string(kl::name_of(kl::dtype_of<T>)) + " length " + std::to_string(n);
+    const auto [sum, var, place] = kl::eval(kl::sum(x, 1), kl::var(x, 1), kl::argmax(x, 1));
+    rows::expect_rows(rule, sum, t, {1}, false, [](const auto& r) { return rows::sum(r); });
+    rows::expect_rows(rule, var, t, {1}, false, [](const auto& r) { return rows::var(r, 0); });
+    rows::expect_rows(rule, place, t, {1}, false, [](const auto& r) { return rows::position_of_extreme(r, true); });
+  }
+}
+
+TEST_P(ShapeCases, many_rows_of_every_short_length) {  // B12
+  check_short_rows<float>();
+  check_short_rows<double>();
+  check_short_rows<kl::half>();
 }
 
 /// Speed is measured elsewhere; here: the forms that were slow are the same kernel as the plain one.
