@@ -72,14 +72,16 @@ DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #endif
 }
 
-DEVICE float two_sum(float a, float b, float& low) {  // a + b; what rounding lost is added to low
-  const float sum = a + b, part = sum - a;
+template <class Float>
+DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
+  const Float sum = a + b, part = sum - a;
   low += (a - (sum - part)) + (b - part);
   return sum;
 }
 
-DEVICE float add_low(float sum, float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
-  return low != 0.0f && fabsf(low) <= 3.402823466e+38f ? sum + low : sum;
+template <class Float>
+DEVICE Float add_low(Float sum, Float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
+  return low != Float(0) && low - low == Float(0) ? sum + low : sum;
 }
 
 template <int Lanes, class State, int N>  // vector after vector; the sum of the row. before: in the identity
