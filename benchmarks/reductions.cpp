@@ -3,6 +3,8 @@
 //
 //   reductions [PART OF A NAME] ...
 //
+// The sums of every shape of 2^27 elements run only if asked for: reductions sweep.
+//
 // Times are medians of 15 by events. Before each timed launch of a case that reads much more than it writes, another
 // 256 MB are read, so that no input is left in the L2 cache; cases that write as much as they read run back to back.
 #include <kiln/kiln.h>
@@ -136,6 +138,27 @@ void partial_sums() {
           [&] { kl::eval(kl::tie(mean, var), kl::mean(x, 0), kl::var(x, 0)); });
 }
 
+/// 2^27 elements as few long to many short rows: no shape, and no form of the full sum, may be slow.
+void sweep() {
+  const int bits = on_gpu() ? 27 : 23;
+  const kl::Array<float> x = random<float>({std::int64_t{1} << bits});
+  kl::Array<float> out;
+  for (int k = 5; k <= bits - 5; ++k) {
+    const auto view = x.reshape({std::int64_t{1} << k, std::int64_t{1} << (bits - k)});
+    for (const int axis : {0, 1}) {
+      out = kl::sum(view, axis);
+      measure(("sweep_2^" + std::to_string(k) + "_axis_" + std::to_string(axis)).c_str(),
+              4.0 * double(x.size() + out.size()), true, [&] { out = kl::sum(view, axis); });
+    }
+  }
+  const auto square = x.reshape({std::int64_t{1} << 13, std::int64_t{1} << (bits - 13)});
+  const double bytes = 4.0 * double(x.size());
+  kl::Array<float> full;
+  measure("sweep_full", bytes, true, [&] { full = kl::sum(square); });
+  measure("sweep_full_transposed", bytes, true, [&] { full = kl::sum(square.t()); });
+  measure("sweep_full_keepdims", bytes, true, [&] { out = kl::sum(square, kl::keepdims); });
+}
+
 template <class T>
 void softmax(const char* name, std::int64_t rows, std::int64_t columns) {
   if (!wanted(name)) return;
@@ -202,5 +225,6 @@ int main(int argc, char** argv) {
   full_reductions();
   partial_sums();
   rows();
+  if (!filters.empty() && wanted("sweep")) sweep();
   return 0;
 }

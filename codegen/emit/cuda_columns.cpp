@@ -216,6 +216,8 @@ void ColumnWriter::element_outputs() {
 void ColumnWriter::row_outputs() {
   const std::vector<std::size_t> outputs = stores(false);
   if (outputs.empty()) return;
+  // An output may lie where an operand per column does, which other threads still read.
+  if (stages_.has_element_outputs) line("__syncthreads();");
   line("if (threadIdx.y > 0 || !inside) return;");
   std::vector<NodeId> roots;
   for (const std::size_t a : outputs) roots.push_back(stored_value(a));

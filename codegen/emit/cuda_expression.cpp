@@ -70,12 +70,25 @@ std::string boolean_operation(const Node& node, Operands x) {
   }
 }
 
-std::string integer_operation(const Node& node, Operands x) {
+/// True where the operation is -x of at most 32 bits, however it is written; `x` is set to the operand.
+bool is_negation(const Node& node, Operands operands, std::string& x) {
+  if (size_of(node.type) > 4) return false;
+  const std::string zero = literal(node.type, 0), minus_one = literal(node.type, ~std::uint64_t{0} >> (64 - 8 * size_of(node.type)));
+  if (node.op == Op::neg) x = operands[0];
+  if (node.op == Op::sub && operands[0] == zero) x = operands[1];
+  if (node.op == Op::mul && operands[0] == minus_one) x = operands[1];
+  if (node.op == Op::mul && operands[1] == minus_one) x = operands[0];
+  return !x.empty();
+}
+
+std::string integer_operation(const Node& node, Operands x, Prelude& prelude) {
   const char* type = value_type(node.type);
   const char* wrap = wrapping_type(node.type);
   const auto wrapped = [&](const char* symbol) {
     return fmt::format("{}({}({}) {} {}({}))", type, wrap, x[0], symbol, wrap, x[1]);
   };
+  std::string negated;
+  if (is_negation(node, x, negated)) return fmt::format("{}({}({}(u32({}))))", type, wrap, prelude.use("negated"), negated);
   switch (node.op) {
     case Op::add:
       return wrapped("+");
@@ -171,7 +184,7 @@ std::string expression(const Node& node, Operands operands, std::span<const DTyp
   if (is_comparison(node.op)) return from_table(node, operands);
   if (node.op == Op::where) return select(node, operands, prelude);
   if (node.type == DType::b1) return boolean_operation(node, operands);
-  if (is_integer(node.type)) return integer_operation(node, operands);
+  if (is_integer(node.type)) return integer_operation(node, operands, prelude);
   return floating_operation(node, operands, prelude);
 }
 

@@ -22,7 +22,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 27> table = {{
+constexpr std::array<Snippet, 28> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -196,6 +196,11 @@ DEVICE float half_plus_half_tanh(float x) {  // within 2.4e-7; 1 / (1 + exp(-2x)
     {"sign_bit", "", R"(
 DEVICE u32 sign_bit() {  // blockDim.z is 1; ptxas 13.0 turns a choice of known -0.0f or 1.0f into one of 0.0f or 1.0f
   return blockDim.z << 31;
+}
+)"},
+    {"negated", "", R"(
+DEVICE u32 negated(u32 x) {  // blockDim.z is 1; ptxas 13.0 drops negations in nested minima and the wrap of 16-bit abs
+  return (blockDim.z >> 1) - x;
 }
 )"},
     {"minimum_f32", "", R"(

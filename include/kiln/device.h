@@ -80,7 +80,9 @@ class [[nodiscard]] DeviceGuard {
   Device previous_;
 };
 
-/// A queue of work on one device.
+/// A queue of work on one device. Evaluating, copying and filling enqueue on the current stream of the thread and may
+/// return before the work is done; item(), to_host() and synchronize() wait for it. A stream runs its work in order;
+/// between streams an Event sets the order.
 class Stream {
  public:
   explicit Stream(Device device = Device::current())

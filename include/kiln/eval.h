@@ -72,7 +72,7 @@ void evaluate_tie(Tie<X...>& to, const Expression<S>&... e) {
 
 }  // namespace detail
 
-/// Computes an expression into a new array.
+/// Computes an expression into a new array on the device of its operands, without waiting for the result.
 template <class X>
   requires(detail::array_operand<X>)
 Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x, detail::Where w = detail::Where::current()) {

@@ -1,4 +1,17 @@
 // kiln/reductions.h -- reductions and scans: kl::sum(x, axis, kl::keepdims), kl::reduce, kl::cumsum, ...
+//
+// A reduction is an expression: nothing runs before it is evaluated, and it fuses with what it is made of and with what
+// is made of it. Evaluating works on the current stream of the thread (kiln/device.h); to_host() and item() wait.
+//
+//   operand   an array, a view or an expression of any dtype, any strides, any size; in kl::jit a traced value
+//   axes      none given: all of them; kl::sum(x, 1), kl::sum(x, {0, -1}), or a container; negative ones count from the
+//             end; `{}` reduces nothing. They are part of the kernel: in kl::jit a parameter is kl::Const<int>.
+//   shape     that of the operand without the axes; with kl::keepdims they stay, of extent 1, so that the result
+//             broadcasts against the operand. The result of reducing all axes has no axes: kl::sum(x).item().
+//   f16 bf16  computed in f32 and rounded where the result is stored
+//   errors    ShapeError at evaluation (in kl::jit: at the first call) for an axis that the operand does not have, an
+//             axis named twice, and the extremes of no elements; operands of the wrong type do not compile
+//   repeats   the same device, shapes and layouts give the same bits, for any number of threads
 #pragma once
 
 #include <kiln/detail/combiner.h>
@@ -61,19 +74,38 @@ auto reduce_as(Where where, const X& x, bool movable, const ReductionCall& call)
           detail::Where w = detail::Where::current()) {                                                         \
     return id(static_cast<X&&>(x), t, a, b, w);                                                                 \
   }
+/// Of integers and bool in 64 bits (i64, u64), wrapping there; else in the operand's type. Of nothing 0. The error of
+/// an f32 sum is at most log2(n) 2^-24 sum|x|.
 KILN_REDUCTION(sum, AxisOption)
+/// Typed like sum. Of nothing 1.
 KILN_REDUCTION(prod, AxisOption)
+/// The largest element, in the operand's type, which is not complex. NaN if one is NaN; max(-0, +0) is +0.
 KILN_REDUCTION(max, AxisOption)
+/// The smallest element, as max.
 KILN_REDUCTION(min, AxisOption)
+/// Of integers and bool f64, else in the operand's type. Of nothing NaN.
 KILN_REDUCTION(mean, AxisOption)
+/// The mean of squared deviations from the mean; kl::ddof(n) divides by the number of elements less n. Typed like mean,
+/// of complex numbers real. Never computed as a difference of squares.
 KILN_REDUCTION(var, VarianceOption)
+/// The square root of var.
 KILN_REDUCTION(std_, VarianceOption)
+/// bool: is any element not 0? NaN is true. Of nothing false. (kl::all, which is also the slice that takes everything,
+/// is declared with the slices; of nothing it is true.)
 KILN_REDUCTION(any, AxisOption)
+/// i64: the position of the first NaN, else of the first of the largest elements, counted in C order over the reduced
+/// axes.
 KILN_REDUCTION(argmax, AxisOption)
+/// i64: as argmax, of the smallest.
 KILN_REDUCTION(argmin, AxisOption)
+/// The square root of the sum of |x|^2, typed like var.
 KILN_REDUCTION(norm, AxisOption)
+/// log(sum(exp(x))) that does not overflow, typed like mean; not of complex numbers. Of nothing and of -inf alone -inf.
 KILN_REDUCTION(logsumexp, AxisOption)
+/// i64: how many elements are not 0. NaN counts.
 KILN_REDUCTION(count_nonzero, AxisOption)
+/// With kl::accumulate<T> after the operand or the axes the elements are converted to T, summed in T and returned as T:
+/// kl::sum(x, 0, kl::accumulate<float>).
 KILN_ACCUMULATING(sum)
 KILN_ACCUMULATING(prod)
 KILN_ACCUMULATING(mean)
@@ -86,7 +118,8 @@ auto All::operator()(X&& x, detail::AxisOption a, detail::AxisOption b, detail::
       w, x, detail::is_movable<X>, detail::reduction_call(detail::Reducing::all, w, a, b));
 }
 
-/// Scans keep the shape. One axis; values of one axis need not name it.
+/// Scans keep the shape: element i is the sum, product, maximum or minimum of elements 0 to i along the axis, typed as
+/// the reduction is. One axis, which a vector need not name (else ShapeError). From the first NaN on all are NaN.
 #define KILN_SCAN(id)                                                                                   \
   template <class X>                                                                                    \
   auto id(X&& x, detail::ScanAxis axis = detail::Unset{}, detail::Where w = detail::Where::current()) { \
@@ -100,8 +133,9 @@ KILN_SCAN(cummin)
 #undef KILN_SCAN
 
 /// Joins the elements with a function of the user's, which must be associative and commutative and capture nothing:
-/// kl::reduce(x, axis, 0.0f, [](auto a, auto b) { return a + b; }). `identity` joined with any value gives that value.
-/// Several values are joined at once as std::tuple: of expressions, of identities, in and out of the function.
+/// kl::reduce(x, axis, 0.0f, [](auto a, auto b) { return a + b; }). `identity`, a number, joined with any value gives
+/// that value, and is the result of no elements. The result has the operand's type. Two or three values are joined at
+/// once as std::tuple: of expressions, of identities, in and out of the function; the result is a std::tuple.
 template <class X, class I, class F>
   requires(detail::combines<F>)
 auto reduce(const X& x, detail::AxisOption axes, const I& identity, F, detail::AxisOption keep = detail::Unset{},

@@ -82,7 +82,7 @@ inline void launch(const LaunchShape& shape, bool synchronises, const std::funct
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     std::swap(blocks[i - 1], blocks[(seed >> 33) % i]);
   }
-  for (const std::uint64_t block : blocks) {
+  const auto run = [&](std::uint64_t block) {
     const auto place = [&](unsigned of_cluster) {
       const unsigned thread = of_cluster % threads;
       const std::uint64_t at = block * cluster + of_cluster / threads;
@@ -92,12 +92,23 @@ inline void launch(const LaunchShape& shape, bool synchronises, const std::funct
     };
     if (synchronises) {
       Fibers(threads, cluster, shape.shared_bytes).run(place, kernel);
-      continue;
+      return;
     }
     for (unsigned t = 0; t < threads; ++t) {
       place(t);
       kernel();
     }
+  };
+  if (host_threads == 1) {
+    for (const std::uint64_t block : blocks) run(block);
+    return;
+  }
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> pool;
+  for (unsigned host = 0; host < host_threads; ++host) {
+    pool.emplace_back([&] {
+      for (std::size_t i = next++; i < blocks.size(); i = next++) run(blocks[i]);
+    });
   }
 }
 

@@ -4,12 +4,15 @@
 
 #include <ucontext.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #if defined(__SANITIZE_THREAD__)
@@ -21,6 +24,8 @@ namespace kiln::emulation {
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
+/// That run blocks side by side, slowed down at random; __shared__ must then be thread_local.
+inline unsigned host_threads = 1;
 inline thread_local Dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 /// Threads that wait for one another: those that have returned no longer count.
@@ -112,7 +117,7 @@ class Fibers {
   }
   unsigned lane() const { return current_ % 32; }
 
-  static inline Fibers* current_fibers = nullptr;
+  static inline thread_local Fibers* current_fibers = nullptr;
 
  private:
   struct Fiber {
@@ -185,7 +190,11 @@ class Fibers {
 // NOLINTBEGIN: these names are CUDA's.
 inline void __syncthreads() { Fibers::current_fibers->wait_for_block(); }
 inline void __syncwarp() { Fibers::current_fibers->exchange(0, 0); }
-inline void __threadfence() {}
+inline void __threadfence() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  static thread_local unsigned calls = 0;
+  if (host_threads > 1 && ++calls * 2654435761u % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
 
 template <class T>
 T exchanged(T value, unsigned source) {
@@ -239,11 +248,7 @@ inline unsigned atomicInc(unsigned* counter, unsigned limit) {
   *counter = old >= limit ? 0 : old + 1;
   return old;
 }
-inline unsigned atomicAdd(unsigned* counter, unsigned value) {
-  const unsigned old = *counter;
-  *counter += value;
-  return old;
-}
+inline unsigned atomicAdd(unsigned* counter, unsigned value) { return std::atomic_ref(*counter).fetch_add(value); }
 template <class T>
 T __ldcg(const T* from) {
   return *from;

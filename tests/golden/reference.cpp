@@ -90,6 +90,16 @@ void assign(const Graph& graph, NodeId id, const std::vector<double>& state, std
   }
 }
 
+std::function<double(NodeId, double)> running_values(const Graph& graph, const Reference& reference) {
+  return [&graph, &reference, running = std::map<NodeId, std::vector<double>>()](NodeId id, double next) mutable {
+    const auto& spec = graph.reduction(graph[id]);
+    const double start = spec.combiner ? reference.values[graph[id].operands[1]] : start_of(spec.kind);
+    auto& state = running.try_emplace(id, 1, start).first->second;
+    join(spec, state, {next});
+    return state[0];
+  };
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, std::size_t length,
@@ -107,14 +117,7 @@ std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, st
     }
     return wanted;
   };
-  std::map<NodeId, std::vector<double>> running;
-  reference.scan = [&](NodeId id, double next) {
-    const auto& spec = graph.reduction(graph[id]);
-    const double start = spec.combiner ? reference.values[graph[id].operands[1]] : start_of(spec.kind);
-    auto& state = running.try_emplace(id, 1, start).first->second;
-    join(spec, state, {next});
-    return state[0];
-  };
+  reference.scan = running_values(graph, reference);
   const auto at = [&](std::size_t element) { return [&, element](std::size_t a) { return operand(element, a); }; };
   const int passes = static_cast<int>(stages.passes.size());
   for (int pass = 0; pass < passes; ++pass) {

@@ -4,6 +4,10 @@
 
 #include "tests/golden/reduction_run.h"
 
+// Blocks may run on several threads of the host.
+#undef __shared__
+#define __shared__ static thread_local
+
 namespace kiln::emulation {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
@@ -85,6 +89,31 @@ TEST_P(ScanForms, EveryShapeMatchesTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, ScanForms, ::testing::Range<std::size_t>(0, scan_cases().size()),
                          [](const auto& test) { return scan_cases()[test.param].name; });
+
+// Rule: however far back a prefix is found, the bits are the same; blocks wait for the pieces before theirs.
+TEST(LookBack, BlocksSideBySideGiveTheSameBits) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "flags are volatile words, which this sanitizer takes for races";
+#endif
+  for (const ReductionCase& test : scan_cases()) {
+    if (!test.schedule.split) continue;
+    const auto& kernel = emitted(test.name);
+    codegen::Schedule schedule = test.schedule;
+    if (schedule.lanes == 0) schedule.columns = std::max(32 / schedule.rows, schedule.block / schedule.rows);
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(test.kernel.rank), 2 * schedule.vector);
+    extents.back() = 1500;
+    ReductionRun run(test.kernel, extents);
+    run.fill(noise);
+    run.launch(schedule, kernel.call, kernel.size, {}, 0);
+    const std::vector<std::uint8_t> alone = run.results();
+    for (std::uint64_t order = 1; order <= 2; ++order) {
+      emulation::host_threads = 8;
+      run.launch(schedule, kernel.call, kernel.size, {}, order);
+      emulation::host_threads = 1;
+      ASSERT_EQ(run.results(), alone) << test.name << ", order " << order;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace kiln::golden
