@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 28> table = {{
+constexpr std::array<Snippet, 30> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -105,6 +105,28 @@ DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a te
   plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
   const float q = fmaf(a, by.high, a * by.low);
   return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+}
+)"},
+    {"take", "", R"(
+template <class T, int N>
+DEVICE void take(T (&to)[N], const T (&from)[N]) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) to[k] = from[k];
+}
+template <class T, int M, int N>
+DEVICE void take(T (&to)[M][N], const T (&from)[M][N]) {
+#pragma unroll
+  for (int u = 0; u < M; ++u) take(to[u], from[u]);
+}
+)"},
+    {"sum_of", "", R"(
+template <int N>
+DEVICE float sum_of(float (&e)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
+  return e[0];
 }
 )"},
     {"two_sum", "", R"(

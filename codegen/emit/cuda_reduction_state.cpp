@@ -40,7 +40,7 @@ std::string folding_maximum(const Graph& graph, NodeId id, const std::vector<std
 /// The intrinsics know four and eight bytes.
 std::string shuffled(DType type, const std::string& field) {
   const bool narrow = size_of(type) < 4;
-  const std::string text = fmt::format("__shfl_xor_sync(~0u, {}s.{}, mask)", narrow ? "i32(" : "", field);
+  std::string text = fmt::format("__shfl_xor_sync(~0u, {}s.{}, mask)", narrow ? "i32(" : "", field);
   if (!narrow) return text;
   const std::string wide = fmt::format("__shfl_xor_sync(~0u, i32(s.{}), mask)", field);
   return type == DType::b1 ? wide + " != 0" : fmt::format("{}({})", value_type(type), wide);

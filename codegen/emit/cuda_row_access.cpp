@@ -103,9 +103,9 @@ void RowWriter::declare_loads(std::span<const std::size_t> loads) {
     if (is_iota(a)) continue;
     const std::string rows = several_rows() && schedule_.resident ? fmt::format("[{}]", schedule_.rows) : "";
     if (is_packed(a)) {
-      line("u32 {}{}{}[{}];", access_name(a), rows, vector_count, schedule_.vector / 2);
+      line("u32 {}{}{}{}[{}];", access_name(a), suffix_, rows, vector_count, schedule_.vector / 2);
     } else {
-      line("{} {}{}{}[{}];", storage(a), access_name(a), rows, vector_count, schedule_.vector);
+      line("{} {}{}{}{}[{}];", storage(a), access_name(a), suffix_, rows, vector_count, schedule_.vector);
     }
   }
 }
@@ -122,12 +122,12 @@ void RowWriter::load_vectors(std::span<const std::size_t> loads, bool predicated
 /// What the current vector of load `a` was read into.
 std::string RowWriter::local_vector(std::size_t a) const {
   if ((schedule_.resident && is_late(a)) || part_ == Part::shared) return access_name(a);
-  return access_name(a) + (schedule_.resident ? row_piece() : "") + vector_piece();
+  return access_name(a) + suffix_ + (schedule_.resident ? row_piece() : "") + vector_piece();
 }
 
 bool RowWriter::is_packed(std::size_t a) const {
   const DType type = kernel_.accesses[a].type;
-  return schedule_.resident && (type == DType::f16 || type == DType::bf16) && !is_store(a) && !is_late(a) &&
+  return (type == DType::f16 || type == DType::bf16) && !is_store(a) && !(schedule_.resident && is_late(a)) &&
          inner_class(a) == AxisClass::contiguous && access_width(a, schedule_.vector) > 1 && part_ != Part::shared;
 }
 
@@ -140,21 +140,24 @@ std::string RowWriter::special_text(NodeId id) {
   const Node& operand = kernel_.body[node.operands[0]];
   const auto a = static_cast<std::size_t>(operand.payload);
   if (operand.kind != NodeKind::load || !is_packed(a)) return "";
-  static constexpr const char* ones[] = {"gridDim.y", "gridDim.z", "blockDim.y", "blockDim.z"};
-  const int values = schedule_.rows * schedule_.items * schedule_.vector;
-  const bool many = values > kept_unpacked;
-  std::string one = many && stage_ > 0 ? ones[(stage_ - 1) % 4] : "1u";
-  const int kept_vectors = kept_unpacked / schedule_.vector;
-  if (many && values <= 3 * kept_unpacked && stage_ > 1 && !several_rows() && part_ == Part::all)
-    one = fmt::format("u < {} ? {} : {}", kept_vectors, ones[0], one);
   return fmt::format("{}({}, {}, {})", prelude_.use(operand.type == DType::f16 ? "f16_of" : "bf16_of"), local_vector(a),
-                     schedule_.vector > 1 ? "k" : "0", one);
+                     schedule_.vector > 1 ? "k" : "0", unknown_one());
 }
 
-/// The maximum of a vector of 16-bit floats, two at a time, where it is all that `pass` computes.
-std::string RowWriter::packed_maximum(std::size_t pass) {
-  if (monoids_[pass].size() != 1 || monoids_[pass][0].kind != Reduction::max) return "";
-  const Node& value = kernel_.body[operands(pass)[0]];
+/// 1, for the stage at hand: always known where few values are held, else other ones than in earlier stages.
+std::string RowWriter::unknown_one() const {
+  static constexpr const char* ones[] = {"gridDim.y", "gridDim.z", "blockDim.y", "blockDim.z"};
+  const int values = schedule_.rows * schedule_.items * schedule_.vector;
+  if (values <= kept_unpacked || stage_ == 0) return "1u";
+  if (!schedule_.resident) return ones[2 + stage_ % 2];  // grid y may count rows
+  const char* one = ones[(stage_ - 1) % 4];
+  if (values > 3 * kept_unpacked || stage_ == 1 || several_rows() || part_ != Part::all) return one;
+  return fmt::format("u < {} ? {} : {}", kept_unpacked / schedule_.vector, ones[0], one);
+}
+
+/// The maximum of a vector of 16-bit floats, two at a time, or "" where `id` is none.
+std::string RowWriter::packed_maximum(NodeId id) {
+  const Node& value = kernel_.body[id];
   if (value.kind != NodeKind::cast || value.type != DType::f32) return "";
   const Node& operand = kernel_.body[value.operands[0]];
   const auto a = static_cast<std::size_t>(operand.payload);

@@ -24,13 +24,15 @@ std::string RowWriter::schedule_text() const {
   text += fmt::format(", {} vector{} of {} {}", schedule_.items, schedule_.items == 1 ? "" : "s", schedule_.vector,
                       schedule_.resident ? "held" : "per step");
   if (schedule_.split) text += ", blocks share a row";
+  if (prefetches()) text += ", the next row read ahead";
   if (schedule_.whole_rows) return text + ", no partial step";
   if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
   return text;
 }
 
 void RowWriter::statements() {
-  declare_states(schedule_.lanes > 1, !schedule_.resident || is_cluster());
+  for (std::size_t pass = 0; pass < passes_count(); ++pass)
+    declare_state(state_type(pass), monoids_[pass], schedule_.lanes > 1, runs_on(pass));
   if (kernel_.reduced > 1) {
     std::string count = extent(static_cast<std::size_t>(kept()));
     for (int axis = kept() + 1; axis < kernel_.rank; ++axis) count += " * " + extent(static_cast<std::size_t>(axis));
@@ -42,7 +44,10 @@ void RowWriter::statements() {
     line("const u32 lane = threadIdx.x{};", shares_block() ? fmt::format(" % {}u", schedule_.lanes) : "");
     for (std::size_t pass = 0; schedule_.lanes > 32 && pass < passes_count(); ++pass)
       line("__shared__ {} shared{}{}[{}];", state_type(pass), pass,
-           several_rows() ? fmt::format("[{}]", schedule_.rows) : "", warps());
+           several_rows() ? fmt::format("[{}]", schedule_.rows)
+           : prefetches() ? "[2]"
+                          : "",
+           warps());
   }
   std::vector<std::size_t> held, others;
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
@@ -50,8 +55,11 @@ void RowWriter::statements() {
   }
   if (is_cluster()) declare_shared(held);
   part_ = is_cluster() ? Part::registers : Part::all;
-  declare_loads(held);
-  if (several_rows()) {
+  if (!prefetches()) declare_loads(held);
+  if (prefetches()) {
+    next_rows(held);
+    declare_row(others);
+  } else if (several_rows()) {
     if (!held.empty()) {
       unrolled("r", schedule_.rows);
       row_position(held, false);
@@ -70,23 +78,56 @@ void RowWriter::statements() {
   passes();
   element_outputs();
   row_outputs();
-  if (several_rows()) close();
+  if (several_rows() || prefetches()) close();
+}
+
+/// The loop over the rows of this block; the next row is on its way while one is worked on.
+void RowWriter::next_rows(std::span<const std::size_t> held) {
+  std::string rows = extent(0);
+  for (int axis = 1; axis < kept(); ++axis) rows += " * " + extent(static_cast<std::size_t>(axis));
+  line("const {} rows = {};", index_, rows);
+  suffix_ = "_next";
+  declare_loads(held);
+  line("{{");
+  ++indent_;
+  load_next("blockIdx.x", held);
+  close();
+  line("u32 turn = 0;");
+  open(fmt::format("for ({} at = blockIdx.x; at < rows; at += gridDim.x, turn ^= 1)", index_));
+  suffix_ = "";
+  declare_loads(held);
+  for (const std::size_t a : held) line("{0}({1}, {1}_next);", prelude_.use("take"), access_name(a));
+  open("if (at + gridDim.x < rows)");
+  load_next("at + gridDim.x", held);
+  close();
+  row_ = "at";
+}
+
+void RowWriter::load_next(const std::string& row, std::span<const std::size_t> held) {
+  suffix_ = "_next", row_ = row;
+  row_position(held, false);
+  load_vectors(held, !schedule_.whole_rows);
+  suffix_ = "";
+}
+
+/// Which row this is among all.
+std::string RowWriter::row_text() const {
+  if (!row_.empty()) return row_;
+  const std::string block = kernel_.index == IndexWidth::bits64 ? "u64(blockIdx.x)" : "blockIdx.x";
+  if (schedule_.split) return "blockIdx.y";
+  if (is_cluster()) return fmt::format("{} / {}u", block, schedule_.cluster);
+  if (shares_block()) {
+    const std::string group = several_rows() ? fmt::format("({} * {}u + r)", block, schedule_.rows) : block;
+    return fmt::format("{} * {}u + threadIdx.x / {}u", group, schedule_.block / schedule_.lanes, schedule_.lanes);
+  }
+  return several_rows() ? fmt::format("{} * {}u + r", block, schedule_.rows) : block;
 }
 
 /// Coordinates of the row and pointers of `accesses` to it; groups of lanes beyond the last row work on that one and
 /// write nothing.
 void RowWriter::row_position(std::span<const std::size_t> accesses, bool writes) {
-  const bool wide = kernel_.index == IndexWidth::bits64, overhangs = shares_block() || several_rows();
-  const std::string block = wide ? "u64(blockIdx.x)" : "blockIdx.x";
-  std::string row = schedule_.split ? "blockIdx.y"
-                    : is_cluster()  ? fmt::format("{} / {}u", block, schedule_.cluster)
-                                    : block;
-  if (shares_block()) {
-    const std::string group = several_rows() ? fmt::format("({} * {}u + r)", block, schedule_.rows) : block;
-    row = fmt::format("{} * {}u + threadIdx.x / {}u", group, schedule_.block / schedule_.lanes, schedule_.lanes);
-  } else if (several_rows()) {
-    row = fmt::format("{} * {}u + r", block, schedule_.rows);
-  }
+  const bool overhangs = shares_block() || several_rows();
+  const std::string row = row_text();
   std::vector<int> axes;
   for (int axis = 0; axis < kept(); ++axis) axes.push_back(axis);
   if (axes.empty() && writes && overhangs) line("const bool inside = {} == 0;", row);
@@ -163,13 +204,10 @@ void RowWriter::passes() {
     row_values(needed, [&](std::size_t a) { return row_place(a); });
     if (!schedule_.resident || !schedule_.whole_rows || is_cluster())
       line("const {} identity{} = {};", state_type(pass), pass, identity(pass));
-    const bool running = !schedule_.resident || is_cluster();
-    if (running) {
-      line("{} s{} = identity{};", state_type(pass), pass, pass);
-      line("{0} low{1} = {0}();", state_type(pass), pass);
-    }
+    if (!schedule_.resident || is_cluster()) line("{} s{} = identity{};", state_type(pass), pass, pass);
+    if (runs_on(pass)) line("{0} low{1} = {0}();", state_type(pass), pass);
     each_tile([&](bool predicated) { accumulate_tile(pass, predicated); });
-    if (running) line("s{0} = total(s{0}, low{0});", pass);
+    if (runs_on(pass)) line("s{0} = total(s{0}, low{0});", pass);
     join_pass(pass);
     name_results(pass, fmt::format("s{}", pass));
     stage_ = pass + 1;
@@ -185,6 +223,7 @@ void RowWriter::accumulate_tile(std::size_t pass, bool predicated) {
     load_vectors(loads, predicated);
   }
   if (is_cluster()) return each_part([&] { cluster_state(pass, predicated); });
+  if (sums_exponentials(pass)) return logsumexp_tile(pass, predicated);
   tile_state(pass, predicated);
   const std::string joined = fmt::format("{}(t{})", prelude_.use("tree"), pass);
   if (schedule_.resident) {
@@ -203,7 +242,8 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   open_vectors(iotas, predicated);
   const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
   const std::string u = schedule_.items > 1 ? "u" : "0";
-  if (const std::string maximum = by_element ? "" : packed_maximum(pass); !maximum.empty()) {
+  if (const std::string maximum = by_element || !is_lone_maximum(pass) ? "" : packed_maximum(roots[0]);
+      !maximum.empty()) {
     line("t{}[{}] = {}{{{}}};", pass, u, state_type(pass), maximum);
     if (predicated) line("if (j >= {}) t{}[{}] = identity{};", length(), pass, u, pass);
     return close();
@@ -224,8 +264,8 @@ void RowWriter::join_pass(std::size_t pass) {
     if (schedule_.lanes > 1) line("s{0} = {1}<{2}>(s{0});", pass, prelude_.use("join_lanes"), schedule_.lanes);
     return;
   }
-  line("s{0} = {1}<{2}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(), row_piece(),
-       is_cluster() ? "shared." : "");
+  line("s{0} = {1}<{2}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(),
+       prefetches() ? "[turn]" : row_piece(), is_cluster() ? "shared." : "");
   if (is_cluster())
     line("s{0} = {1}<{2}>(s{0}, shared.blocks{0});", pass, prelude_.use("join_cluster"), schedule_.cluster);
   if (!schedule_.split) return;

@@ -30,16 +30,28 @@ class RowWriter : public ReductionWriter {
   /// Calls `tile(predicated)` for whole tiles, in a loop over the row, and for what is left of it.
   void each_tile(const std::function<void(bool)>& tile);
   void accumulate_tile(std::size_t pass, bool predicated);
-  std::string packed_maximum(std::size_t pass);
+  std::string packed_maximum(NodeId value);
+  std::string unknown_one() const;
+  /// True where batches are joined to a running state.
+  bool runs_on(std::size_t pass) const { return (!schedule_.resident || is_cluster()) && !sums_exponentials(pass); }
+  bool is_lone_maximum(std::size_t pass) const {
+    return monoids_[pass].size() == 1 && monoids_[pass][0].kind == Reduction::max;
+  }
+  bool sums_exponentials(std::size_t pass) const;
+  void logsumexp_tile(std::size_t pass, bool predicated);
   void tile_state(std::size_t pass, bool predicated);
   void store_elements(std::span<const NodeId> roots, std::span<const std::size_t> outputs);
   void store_tile(std::span<const NodeId> roots, std::span<const std::size_t> outputs, bool predicated);
   bool several_rows() const { return schedule_.rows > 1; }
+  bool prefetches() const { return schedule_.grid > 0; }
   bool is_cluster() const { return schedule_.cluster > 1; }
   int warps() const { return std::min(schedule_.lanes, schedule_.block) / 32; }
   bool shares_block() const { return schedule_.lanes < schedule_.block; }
   /// "[r]" where a thread has several rows at a time.
   std::string row_piece() const { return several_rows() ? "[r]" : ""; }
+  std::string row_text() const;
+  void next_rows(std::span<const std::size_t> held);
+  void load_next(const std::string& row, std::span<const std::size_t> held);
 
   std::string special_text(NodeId id) override;
 
@@ -80,6 +92,8 @@ class RowWriter : public ReductionWriter {
   /// f16 and bf16 that are held in pairs and unpacked where they are needed.
   bool is_packed(std::size_t a) const;
 
+  std::string row_;     ///< the row at hand, where a block takes several in turn
+  std::string suffix_;  ///< of the names of loads
   enum class Part : std::uint8_t { all, shared, registers };
 
   Part part_ = Part::all;                 ///< vectors of the row at hand, where a cluster holds it

@@ -9,7 +9,8 @@ namespace kiln::codegen {
 namespace {
 
 constexpr std::int64_t block_bytes = 128 << 10;  ///< of a row that one block holds in registers
-constexpr std::int64_t cluster_bytes = 4 << 20;  ///< of a row that sixteen blocks hold together
+/// Of a row that sixteen blocks hold together, two of them on a multiprocessor: one alone waits for its loads.
+constexpr std::int64_t cluster_bytes = 2 << 20;
 constexpr std::int64_t lone_bytes = 1 << 20;     ///< of a row that sixteen blocks read faster than two kernels start
 constexpr std::int64_t cpu_row_bytes = 1 << 20;  ///< of a row that stays in a core's caches
 

@@ -147,6 +147,35 @@ bool is_light(const Kernel& kernel) {
          std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return size_of(node.type) > 4; });
 }
 
+/// True where elements of 16 bits each take functions like exp: computing then takes as long as reading.
+bool computes_much(const Kernel& kernel, const RowWork& work) {
+  const std::vector<char> elements = stages_of(kernel).per_element;
+  bool functions = false;
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    const Node& node = kernel.body[id];
+    const bool function = (node.op >= Op::cbrt && node.op <= Op::tgamma) || node.op == Op::pow;
+    functions = functions || (node.kind == NodeKind::operation && elements[id] && function);
+  }
+  return functions && work.chain && work.bytes <= 2 && kernel.rank > kernel.reduced;
+}
+
+/// As many blocks as the card holds take the rows in turn and read the next one while they compute.
+void read_ahead(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
+  int items = schedule.items, block = schedule.block;
+  if (items * work.registers > held_registers / 2 && block < 1024) {
+    block = 1024;
+    items = bucket(ceil_divide(work.vectors(), block));
+  }
+  if (items * work.registers > held_registers / 2) return;
+  const int threads = items * work.registers > held_registers / 4 ? 1024 : 1280;
+  const int blocks = std::max(1, std::min(threads, device.threads_per_multiprocessor) / block);
+  if (work.rows < std::int64_t{4} * blocks * device.multiprocessors) return;
+  schedule.block = schedule.lanes = block;
+  schedule.items = items;
+  schedule.min_blocks = blocks;
+  schedule.grid = blocks * device.multiprocessors;
+}
+
 /// Lanes of a warp for a short row; several rows at a time where each thread would have little in flight.
 void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
   schedule.lanes = std::min(32, power_of_two_up(work.vectors()));
@@ -261,8 +290,6 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   } else if (!work.chain || !share_cluster(schedule, kernel, work, device)) {
     step_over_row(schedule, work, device);
   }
-  const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
-  schedule.whole_rows = schedule.resident ? work.length == tile : work.length % tile == 0;
   const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
   const bool light = is_light(kernel) && held <= (schedule.block == 1024 ? held_registers / 2 : held_registers / 4);
   const bool many = held > held_registers || kernel.body.size() > 400;
@@ -270,6 +297,10 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
                                : light && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
                                                                 : 1024;
   schedule.min_blocks = std::max(1, std::min(resident_threads, device.threads_per_multiprocessor) / schedule.block);
+  if (schedule.resident && schedule.lanes == schedule.block && computes_much(kernel, work))
+    read_ahead(schedule, work, device);
+  const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
+  schedule.whole_rows = schedule.resident ? work.length == tile : work.length % tile == 0;
   schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
                                 schedule.lanes, schedule.items, schedule.vector,
                                 schedule.cluster > 1 ? fmt::format("held by {} blocks together", schedule.cluster)
@@ -303,6 +334,10 @@ LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, co
       bytes += held[a] * std::int64_t{schedule.tile} * schedule.block * schedule.vector *
                static_cast<std::int64_t>(size_of(kernel.accesses[a].type));
     shape.shared_bytes = static_cast<std::uint32_t>(bytes);
+    return shape;
+  }
+  if (schedule.grid > 0) {
+    shape.grid[0] = static_cast<std::uint32_t>(std::min<std::int64_t>(rows, schedule.grid));
     return shape;
   }
   const std::int64_t per_block = std::int64_t{schedule.block / schedule.lanes} * schedule.rows;

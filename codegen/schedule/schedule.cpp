@@ -213,8 +213,8 @@ std::string Schedule::key() const {
   std::string text = fmt::format("{}/b{}/v{}/i{}/t{}/m{}/{}", static_cast<int>(form), block, vector, items, tile,
                                  min_blocks, whole_vectors ? "whole" : "any");
   if (form < Template::row_reduction) return text;
-  return text + fmt::format("/l{}/r{}/{}{}{}c{}", lanes, rows, resident ? "h" : "", whole_rows ? "w" : "",
-                            split ? "s" : "", cluster);
+  return text + fmt::format("/l{}/r{}/{}{}{}{}c{}", lanes, rows, resident ? "h" : "", whole_rows ? "w" : "",
+                            split ? "s" : "", grid > 0 ? "p" : "", cluster);
 }
 
 Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {

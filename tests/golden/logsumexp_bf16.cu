@@ -32,8 +32,6 @@ DEVICE void read(T (&to)[N], const T* from) {
 
 struct Divisor { u32 multiplier, shift; };
 
-DEVICE float bf16_to_f32(u16 x) { return __uint_as_float(u32(x) << 16); }
-
 DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
 #if __CUDA_ARCH__ >= 800
   float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
@@ -61,6 +59,38 @@ DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it
 #pragma unroll
     for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
   }
+}
+
+template <int N>  // half k; `one` is 1, but where the compiler cannot know it, the value is not kept from an earlier use
+DEVICE float bf16_of(const u32 (&words)[N], int k, u32 one) {
+  return __uint_as_float(k % 2 ? words[k / 2] & (0xfffeffffu + one) : words[k / 2] * (65535u + one));
+}
+
+DEVICE u32 maximum_bf16x2(u32 a, u32 b) {  // of both halves; NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y;
+#else
+  const float low = maximum_f32(__uint_as_float(a << 16), __uint_as_float(b << 16));
+  const float high = maximum_f32(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u));
+  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+#endif
+}
+
+template <int N>
+DEVICE float maximum_of_bf16(const u32 (&words)[N]) {
+  u32 m[1] = {words[0]};
+#pragma unroll
+  for (int k = 1; k < N; ++k) m[0] = maximum_bf16x2(m[0], words[k]);
+  return maximum_f32(bf16_of(m, 0, 1u), bf16_of(m, 1, 1u));
+}
+
+template <int N>
+DEVICE float sum_of(float (&e)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
+  return e[0];
 }
 
 DEVICE float exponential_base(float m) {  // what exponents are taken relative to: m, and never inf - inf
@@ -141,13 +171,6 @@ DEVICE State0 shuffle(const State0& s, int mask) {
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   return r;
 }
-DEVICE void accumulate(State0& s, State0&, const State0& batch) {
-  const State0 r = join(s, batch);
-  s = r;
-}
-DEVICE State0 total(const State0& s, const State0&) {
-  return s;
-}
 template <int N>
 DEVICE State0 tree(State0 (&s)[N]) {
   float m0[N], e0[N];
@@ -178,53 +201,66 @@ extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp
   float* const y0_row = a.y0 + (i32(c0));
   const State0 identity0 = State0{__uint_as_float(0xff800000u), 0.0f};
   State0 s0 = identity0;
-  State0 low0 = State0();
   {
     u32 first = (0);
     for (; first + 32768u <= a.n1; first += (32768u)) {
-      u16 x0[4][8];
+      u32 x0[4][4];
 #pragma unroll
       for (int u = 0; u < 4; ++u) {
         const u32 j = first + (u * 1024u + lane) * 8u;
-        read<8>(x0[u], x0_row + j);
+        read<4>(x0[u], reinterpret_cast<const u32*>(x0_row + j));
       }
-      State0 t0[4];
+      float highest = s0.s0_0;
 #pragma unroll
       for (int u = 0; u < 4; ++u) {
-        State0 e[8];
+        highest = maximum_f32(highest, maximum_of_bf16(x0[u]));
+      }
+      const float base = exponential_base(highest);
+      float sums[4];
+#pragma unroll
+      for (int u = 0; u < 4; ++u) {
+        float e[8];
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-          const float v0 = bf16_to_f32(x0[u][k]);
-          e[k] = State0{v0, 1.0f};
+          const float v0 = bf16_of(x0[u], k, blockDim.z);
+          e[k] = exp2_approximate((v0 - base) * 0x1.715476p+0f);
         }
-        t0[u] = tree(e);
+        sums[u] = sum_of(e);
       }
-      accumulate(s0, low0, tree(t0));
+      s0.s0_1 = s0.s0_1 * exp2_approximate((s0.s0_0 - base) * 0x1.715476p+0f) + sum_of(sums);
+      s0.s0_0 = highest;
     }
     if (first < a.n1) {
-      u16 x0[4][8];
+      u32 x0[4][4];
 #pragma unroll
       for (int u = 0; u < 4; ++u) {
         const u32 j = first + (u * 1024u + lane) * 8u;
-        read_if<8>(x0[u], x0_row + j, j < a.n1);
+        read_if<4>(x0[u], reinterpret_cast<const u32*>(x0_row + j), j < a.n1);
       }
-      State0 t0[4];
+      float highest = s0.s0_0;
 #pragma unroll
       for (int u = 0; u < 4; ++u) {
         const u32 j = first + (u * 1024u + lane) * 8u;
-        State0 e[8];
+        if (j < a.n1) highest = maximum_f32(highest, maximum_of_bf16(x0[u]));
+      }
+      const float base = exponential_base(highest);
+      float sums[4];
+#pragma unroll
+      for (int u = 0; u < 4; ++u) {
+        const u32 j = first + (u * 1024u + lane) * 8u;
+        float e[8];
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-          const float v0 = bf16_to_f32(x0[u][k]);
-          e[k] = State0{v0, 1.0f};
+          const float v0 = bf16_of(x0[u], k, blockDim.z);
+          e[k] = exp2_approximate((v0 - base) * 0x1.715476p+0f);
         }
-        t0[u] = tree(e);
-        if (j >= a.n1) t0[u] = identity0;
+        sums[u] = sum_of(e);
+        if (j >= a.n1) sums[u] = 0.0f;
       }
-      accumulate(s0, low0, tree(t0));
+      s0.s0_1 = s0.s0_1 * exp2_approximate((s0.s0_0 - base) * 0x1.715476p+0f) + sum_of(sums);
+      s0.s0_0 = highest;
     }
   }
-  s0 = total(s0, low0);
   s0 = join_block<32>(s0, shared0);
   if (lane == 0) {
     const float v1 = logf(s0.s0_1);

@@ -65,6 +65,11 @@ void chains(std::vector<ReductionCase>& cases) {
   cases.push_back({"softmax_block_whole", half, whole(held(form(64, 64, 8, 2)))});
   cases.push_back({"softmax_steps", half, form(64, 64, 8, 2)});
   cases.push_back({"softmax_misaligned", softmax_kernel(DType::bf16, 2), held(form(64, 64, 1, 8))});
+  Schedule ahead = vectors(held(form(64, 64, 8, 2)));
+  ahead.grid = 7;
+  cases.push_back({"softmax_ahead", half, ahead});
+  ahead.vector = 4, ahead.whole_vectors = false;
+  cases.push_back({"ratio_ahead", ratio_kernel(), ahead});
   cases.push_back({"ratio_warp", ratio_kernel(), held(form(64, 32, 4, 2))});
   cases.push_back({"ratio_steps", ratio_kernel(), form(64, 64, 4, 1)});
   const Kernel layernorm = layernorm_kernel(DType::bf16);

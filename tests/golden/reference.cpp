@@ -72,6 +72,15 @@ void join(const codegen::ReductionSpec& spec, std::vector<double>& state, const 
   for (std::size_t c = 0; c < k; ++c) state[c] = reference.values[graph.outputs[c]];
 }
 
+/// The state of no element.
+std::vector<double> first_state(const Graph& graph, NodeId id, const std::vector<double>& values) {
+  const auto& spec = graph.reduction(graph[id]);
+  if (!spec.combiner) return {start_of(spec.kind)};
+  std::vector<double> state;
+  for (const NodeId c : components(graph, graph[id].operands[1])) state.push_back(values[c]);
+  return state;
+}
+
 /// The reduction `id` and its components have the values of `state`.
 void assign(const Graph& graph, NodeId id, const std::vector<double>& state, std::vector<double>& values) {
   values[id] = state[0];
@@ -114,15 +123,8 @@ std::vector<std::vector<double>> reference_row(const codegen::Kernel& kernel, st
   for (int pass = 0; pass < passes; ++pass) {
     reference.evaluate(at(0), parameters, nodes(pass, false));
     std::vector<std::vector<double>> states;
-    for (const NodeId id : stages.passes[static_cast<std::size_t>(pass)]) {
-      const auto& spec = graph.reduction(graph[id]);
-      states.emplace_back();
-      if (!spec.combiner) {
-        states.back() = {start_of(spec.kind)};
-        continue;
-      }
-      for (const NodeId c : components(graph, graph[id].operands[1])) states.back().push_back(reference.values[c]);
-    }
+    for (const NodeId id : stages.passes[static_cast<std::size_t>(pass)])
+      states.push_back(first_state(graph, id, reference.values));
     for (std::size_t e = 0; e < length; ++e) {
       reference.evaluate(at(e), parameters, nodes(pass, true));
       for (std::size_t r = 0; r < states.size(); ++r) {

@@ -1,5 +1,5 @@
 // e / sum(e), e = exp(x - max(x))
-// schedule: rows, 256 threads per block, 256 per row, 2 vectors of 8 held, no partial step
+// schedule: rows, 256 threads per block, 256 per row, 2 vectors of 8 held, the next row read ahead, no partial step
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -114,6 +114,17 @@ DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a te
   return fmaf(fmaf(-q, by.divisor, a), by.high, q);
 }
 
+template <class T, int N>
+DEVICE void take(T (&to)[N], const T (&from)[N]) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) to[k] = from[k];
+}
+template <class T, int M, int N>
+DEVICE void take(T (&to)[M][N], const T (&from)[M][N]) {
+#pragma unroll
+  for (int u = 0; u < M; ++u) take(to[u], from[u]);
+}
+
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
 #pragma unroll
@@ -190,67 +201,85 @@ struct Arguments {
   Divisor d1;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 6) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 5) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
-  __shared__ State0 shared0[8];
-  __shared__ State1 shared1[8];
-  u32 x0[2][4];
-  const u32 c0 = blockIdx.x;
-  const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
-  u16* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
+  __shared__ State0 shared0[2][8];
+  __shared__ State1 shared1[2][8];
+  const u32 rows = a.n0;
+  u32 x0_next[2][4];
+  {
+    const u32 c0 = blockIdx.x;
+    const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
 #pragma unroll
-  for (int u = 0; u < 2; ++u) {
-    const u32 j = (u * 256u + lane) * 8u;
-    read<4>(x0[u], reinterpret_cast<const u32*>(x0_row + j));
-  }
-  State0 t0[2];
-#pragma unroll
-  for (int u = 0; u < 2; ++u) {
-    t0[u] = State0{maximum_of_bf16(x0[u])};
-  }
-  State0 s0 = tree(t0);
-  s0 = join_block<8>(s0, shared0);
-  State1 t1[2];
-#pragma unroll
-  for (int u = 0; u < 2; ++u) {
-    State1 e[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const float v0 = bf16_of(x0[u], k, 1u);
-      const float v1 = v0 - s0.s0;
-      const float v2 = expf(v1);
-      e[k] = State1{v2};
+    for (int u = 0; u < 2; ++u) {
+      const u32 j = (u * 256u + lane) * 8u;
+      read<4>(x0_next[u], reinterpret_cast<const u32*>(x0_row + j));
     }
-    t1[u] = tree(e);
   }
-  State1 s1 = tree(t1);
-  s1 = join_block<8>(s1, shared1);
-  const Ratio by0 = ratio(s1.s0);
+  u32 turn = 0;
+  for (u32 at = blockIdx.x; at < rows; at += gridDim.x, turn ^= 1) {
+    u32 x0[2][4];
+    take(x0, x0_next);
+    if (at + gridDim.x < rows) {
+      const u32 c0 = at + gridDim.x;
+      const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
 #pragma unroll
-  for (int u = 0; u < 2; ++u) {
-    const u32 j = (u * 256u + lane) * 8u;
-    u16 y0[8];
-    float y0_f32[8];
-    bool plain = by0.plain;
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const float v0 = bf16_of(x0[u], k, 1u);
-      const float v1 = v0 - s0.s0;
-      const float v2 = expf(v1);
-      const float v3 = share(v2, by0, plain);
-      y0_f32[k] = v3;
+      for (int u = 0; u < 2; ++u) {
+        const u32 j = (u * 256u + lane) * 8u;
+        read<4>(x0_next[u], reinterpret_cast<const u32*>(x0_row + j));
+      }
     }
-    if (!plain) {
+    const u32 c0 = at;
+    u16* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
+    State0 t0[2];
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
+      t0[u] = State0{maximum_of_bf16(x0[u])};
+    }
+    State0 s0 = tree(t0);
+    s0 = join_block<8>(s0, shared0[turn]);
+    State1 t1[2];
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
+      State1 e[8];
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const float v0 = bf16_of(x0[u], k, 1u);
         const float v1 = v0 - s0.s0;
         const float v2 = expf(v1);
-        const float v3 = v2 / s1.s0;
+        e[k] = State1{v2};
+      }
+      t1[u] = tree(e);
+    }
+    State1 s1 = tree(t1);
+    s1 = join_block<8>(s1, shared1[turn]);
+    const Ratio by0 = ratio(s1.s0);
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
+      const u32 j = (u * 256u + lane) * 8u;
+      u16 y0[8];
+      float y0_f32[8];
+      bool plain = by0.plain;
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const float v0 = bf16_of(x0[u], k, 1u);
+        const float v1 = v0 - s0.s0;
+        const float v2 = expf(v1);
+        const float v3 = share(v2, by0, plain);
         y0_f32[k] = v3;
       }
+      if (!plain) {
+#pragma unroll
+        for (int k = 0; k < 8; ++k) {
+          const float v0 = bf16_of(x0[u], k, 1u);
+          const float v1 = v0 - s0.s0;
+          const float v2 = expf(v1);
+          const float v3 = v2 / s1.s0;
+          y0_f32[k] = v3;
+        }
+      }
+      round_bf16(y0, y0_f32);
+      write<8>(y0_row + j, y0);
     }
-    round_bf16(y0, y0_f32);
-    write<8>(y0_row + j, y0);
   }
 }

@@ -1,0 +1,59 @@
+// codegen/emit/cuda_row_logsumexp.cpp -- log-sum-exp of a row in steps: the maximum of a step first, then one
+// exponential per element and none per join.
+#include "codegen/emit/cuda_row_reduction.h"
+#include "codegen/emit/cuda_types.h"
+
+namespace kiln::codegen::cuda {
+
+/// True where a step computes a log-sum-exp in f32 and nothing else, of values that are cheap to have twice.
+bool RowWriter::sums_exponentials(std::size_t pass) const {
+  if (schedule_.resident || monoids_[pass].size() != 1) return false;
+  const Monoid& monoid = monoids_[pass][0];
+  if (monoid.kind != Reduction::logsumexp || monoid.components.size() != 2) return false;
+  const Node& value = kernel_.body[monoid.components[0].value];
+  const Node& count = kernel_.body[monoid.components[1].value];
+  const bool is_one = count.kind == NodeKind::literal && count.payload == 0x3f800000u;
+  const bool is_load = value.kind == NodeKind::load ||
+                       (value.kind == NodeKind::cast && kernel_.body[value.operands[0]].kind == NodeKind::load);
+  return value.type == DType::f32 && is_one && is_load;
+}
+
+void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
+  const NodeId value = monoids_[pass][0].components[0].value;
+  const std::vector<NodeId> roots = {value};
+  const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
+  const std::string k = schedule_.vector > 1 ? "k" : "0", u = schedule_.items > 1 ? "u" : "0";
+  const std::string packed = by_element ? "" : packed_maximum(value);
+  line("float highest = s{}.s0_0;", pass);
+  open_vectors({}, predicated);
+  if (!packed.empty()) {
+    line("{}highest = {}(highest, {});", predicated ? fmt::format("if (j < {}) ", length()) : "",
+         prelude_.use("maximum_f32"), packed);
+  } else {
+    if (schedule_.vector > 1) unrolled("k", schedule_.vector);
+    element_values(roots, [&](std::size_t a) { return element_place(a); });
+    const std::string at = schedule_.vector > 1 && by_element ? "j + k" : "j";
+    line("{}highest = {}(highest, {});", predicated ? fmt::format("if ({} < {}) ", at, length()) : "",
+         prelude_.use("maximum_f32"), name(value));
+    if (schedule_.vector > 1) close();
+  }
+  close();
+  line("const float base = {}(highest);", prelude_.use("exponential_base"));
+  line("float sums[{}];", schedule_.items);
+  ++stage_;  // values are unpacked again: kept from the first loop, they would take twice the registers
+  open_vectors({}, predicated);
+  line("float e[{}];", schedule_.vector);
+  if (schedule_.vector > 1) unrolled("k", schedule_.vector);
+  element_values(roots, [&](std::size_t a) { return element_place(a); });
+  line("e[{}] = {}(({} - base) * 0x1.715476p+0f);", k, prelude_.use("exp2_approximate"), name(value));
+  if (by_element) line("if (j + k >= {}) e[k] = 0.0f;", length());
+  if (schedule_.vector > 1) close();
+  line("sums[{}] = {}(e);", u, prelude_.use("sum_of"));
+  if (predicated && !by_element) line("if (j >= {}) sums[{}] = 0.0f;", length(), u);
+  close();
+  --stage_;
+  line("s{0}.s0_1 = s{0}.s0_1 * exp2_approximate((s{0}.s0_0 - base) * 0x1.715476p+0f) + sum_of(sums);", pass);
+  line("s{}.s0_0 = highest;", pass);
+}
+
+}  // namespace kiln::codegen::cuda
