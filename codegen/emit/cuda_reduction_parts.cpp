@@ -62,6 +62,11 @@ NodeId ReductionWriter::stored_value(std::size_t a) const {
   return rounds(a) ? kernel_.body[output].operands[0] : output;
 }
 
+/// A component of what a scan of tuples gives.
+static bool is_of_scan(const Graph& graph, const Node& node) {
+  return node.kind == NodeKind::element && graph[node.operands[0]].kind == NodeKind::scan;
+}
+
 /// Nodes that `roots` need and that have no name which stays: results of reductions end the search.
 std::vector<char> ReductionWriter::below(std::span<const NodeId> roots) const {
   const Graph& graph = kernel_.body;
@@ -74,6 +79,10 @@ std::vector<char> ReductionWriter::below(std::span<const NodeId> roots) const {
       continue;
     }
     const Node& node = graph[id];
+    if (is_of_scan(graph, node)) {
+      needed[node.operands[0]] = 1;
+      continue;
+    }
     KILN_INTERNAL_CHECK(node.kind != NodeKind::reduce && node.kind != NodeKind::element,
                         "%{} is used before its pass is done", id);
     if (node.kind == NodeKind::scan && !names_[id].empty()) continue;
@@ -93,7 +102,9 @@ void ReductionWriter::row_values(std::span<const NodeId> roots, const Place& pla
 void ReductionWriter::element_values(std::span<const NodeId> roots, const Place& place) {
   const std::vector<char> needed = below(roots);
   for (NodeId id = 0; id < kernel_.body.size(); ++id) {
-    if (!needed[id] || kernel_.body[id].kind == NodeKind::tuple || kernel_.body[id].kind == NodeKind::scan) continue;
+    const Node& node = kernel_.body[id];
+    if (!needed[id] || node.kind == NodeKind::tuple || node.kind == NodeKind::scan) continue;
+    if (is_of_scan(kernel_.body, node)) continue;
     KILN_INTERNAL_CHECK(stages_.per_element[id], "%{} belongs to the row and was not declared", id);
     if (const std::string text = special_text(id); !text.empty()) {
       line("const {} {} = {};", value_type(kernel_.body[id].type), locals_[id], text);
