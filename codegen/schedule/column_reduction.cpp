@@ -17,6 +17,7 @@
 namespace kiln::codegen {
 namespace {
 
+constexpr std::uint64_t most_shared_bytes = 44 << 10;  ///< of the 48 KiB that every kernel may declare
 constexpr int access_bytes = 16;
 constexpr int bytes_in_flight = 128;           ///< per thread: what 1024 threads of a multiprocessor need
 constexpr int held_bytes = 256;                ///< per thread, of columns that stay in registers
@@ -72,10 +73,10 @@ int state_registers(const Kernel& kernel, const Stages& stages) {
   return static_cast<int>(most);
 }
 
-/// Bytes of the struct of states that the kernel declares for its only pass.
-std::uint64_t state_bytes(const Kernel& kernel, const Stages& stages) {
+/// Bytes of the struct of states that the kernel declares for a pass.
+std::uint64_t state_bytes(const Kernel& kernel, const Stages& stages, std::size_t pass = 0) {
   std::uint64_t bytes = 0;
-  for (const NodeId id : stages.passes[0]) {
+  for (const NodeId id : stages.passes[pass]) {
     for (const StateComponent& component : monoid_of(kernel.body, id).components) {
       const std::uint64_t size = size_of(component.type);
       bytes = (bytes + size - 1) / size * size + size;
@@ -211,10 +212,20 @@ bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   return extents.loop[static_cast<std::size_t>(kept - 1)] >= 32;
 }
 
-Schedule choose_columns(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
-  KILN_INTERNAL_CHECK(kernel.rank > kernel.reduced, "no kept axis among {}", kernel.rank);
-  const Stages stages = stages_of(kernel);
-  const Work work = work_of(kernel, stages, extents);
+namespace {
+
+/// Shared memory through which the threads of a block join their states, each pass in a place of its own.
+std::uint64_t shared_bytes(const Kernel& kernel, const Stages& stages, const Schedule& schedule) {
+  std::uint64_t bytes = 0;
+  for (std::size_t pass = 0; pass < stages.passes.size(); ++pass) {
+    const auto states = static_cast<std::uint64_t>(schedule.vector) * static_cast<std::uint64_t>(schedule.block);
+    bytes += states * state_bytes(kernel, stages, pass) /
+             (schedule.split || stages.passes.size() > 1 || stages.has_element_outputs ? 1 : 2);
+  }
+  return bytes;
+}
+
+Schedule with_vectors(const Kernel& kernel, const Work& work, const DeviceTraits& device) {
   Schedule schedule;
   schedule.form = Template::column_reduction;
   schedule.block = 256;
@@ -231,6 +242,20 @@ Schedule choose_columns(const Kernel& kernel, const Extents& extents, const Devi
   schedule.min_blocks = std::max(1, (registers > 44 ? 512 : 1024) / schedule.block);
   if (registers > 96 || kernel.body.size() > 400) schedule.min_blocks = 0;
   schedule.reason = reason_of(work, schedule);
+  return schedule;
+}
+
+}  // namespace
+
+Schedule choose_columns(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
+  KILN_INTERNAL_CHECK(kernel.rank > kernel.reduced, "no kept axis among {}", kernel.rank);
+  const Stages stages = stages_of(kernel);
+  Work work = work_of(kernel, stages, extents);
+  Schedule schedule = with_vectors(kernel, work, device);
+  while (work.vector > 1 && shared_bytes(kernel, stages, schedule) > most_shared_bytes) {
+    work.vector /= 2;
+    schedule = with_vectors(kernel, work, device);
+  }
   return schedule;
 }
 
