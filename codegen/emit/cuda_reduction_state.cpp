@@ -26,8 +26,8 @@ bool is_f32_logsumexp(const Monoid& monoid) {
          monoid.components[0].type == DType::f32;
 }
 
-/// The maximum of a float and a literal, in a form that compilers evaluate where both are known: joining single
-/// elements then costs no division by their number. NaN propagates; literals other than zero and NaN only.
+/// The maximum of a float and 1, in a form that compilers evaluate where both are known: joining single elements then
+/// costs no division by their number. NaN propagates.
 std::string folding_maximum(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
   const Node& node = graph[id];
   if (node.kind != NodeKind::operation || node.op != Op::maximum || !is_floating(node.type)) return "";
@@ -39,9 +39,7 @@ std::string folding_maximum(const Graph& graph, NodeId id, const std::vector<std
 
 /// The intrinsics know four and eight bytes.
 std::string shuffled(DType type, const std::string& field) {
-  const bool narrow = size_of(type) < 4;
-  std::string text = fmt::format("__shfl_xor_sync(~0u, {}s.{}, mask)", narrow ? "i32(" : "", field);
-  if (!narrow) return text;
+  if (size_of(type) >= 4) return fmt::format("__shfl_xor_sync(~0u, s.{}, mask)", field);
   const std::string wide = fmt::format("__shfl_xor_sync(~0u, i32(s.{}), mask)", field);
   return type == DType::b1 ? wide + " != 0" : fmt::format("{}({})", value_type(type), wide);
 }
