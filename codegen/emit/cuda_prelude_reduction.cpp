@@ -148,11 +148,12 @@ DEVICE float exponential_base(float m) {  // what exponents are taken relative t
   return fabsf(m) <= 3.402823466e+38f || m != m ? m : 0.0f;
 }
 )"},
-    {"join_logsumexp", "exp2_approximate maximum_f32 exponential_base", R"(
+    {"join_logsumexp", "exp2_approximate maximum_f32", R"(
 DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, float e1) {  // e is a sum of exp(x - m)
   m = maximum_f32(m0, m1);
-  const float base = exponential_base(m);
-  e = e0 * exp2_approximate((m0 - base) * 0x1.715476p+0f) + e1 * exp2_approximate((m1 - base) * 0x1.715476p+0f);
+  const float below = m0 == m1 ? 0.0f : -fabsf(m0 - m1);  // never inf - inf
+  const bool left = m0 >= m1;
+  e = fmaf(left ? e1 : e0, exp2_approximate(below * 0x1.715476p+0f), left ? e0 : e1);
 }
 )"},
     {"tree_logsumexp", "exp2_approximate maximum_f32 exponential_base", R"(
@@ -191,17 +192,23 @@ DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets t
 #pragma unroll
   for (int mask = 1; mask < Lanes; mask *= 2) {
     const State other = shuffle(s, mask);
-    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+    if constexpr (State::symmetric) {  // join(a, b) is join(b, a) to the bit
+      s = join(s, other);
+    } else {
+      const bool upper = threadIdx.x & mask;
+      s = join(upper ? other : s, upper ? s : other);
+    }
   }
   return s;
 }
 )"},
     {"join_block", "join_lanes tree", R"(
-template <int Warps, class State>
+template <int Warps, bool Everywhere = true, class State>  // or in the first warp only
 DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
   s = join_lanes<32>(s);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
+  if (!Everywhere && threadIdx.x >= 32) return s;
   if constexpr (Warps > 8) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
@@ -295,7 +302,7 @@ DEVICE bool join_blocks(State& s, const State& identity, State* partial, u32* co
     }
     s = join(s, tree(batch));
   }
-  s = join_block<Warps>(s, shared);
+  s = join_block<Warps, false>(s, shared);
   return true;
 }
 )"},

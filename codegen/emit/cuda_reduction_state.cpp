@@ -51,6 +51,10 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
   std::string kernel_text = std::exchange(text_, {});
   const int indent = std::exchange(indent_, 0);
   open(fmt::format("struct alignas(8) {}", type));
+  const bool symmetric = std::all_of(monoids.begin(), monoids.end(), [](const Monoid& monoid) {
+    return is_plain(monoid.kind) || is_f32_logsumexp(monoid);
+  });
+  line("static constexpr bool symmetric = {};", symmetric);
   each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
     line("{} {};", value_type(component.type), field);
   });

@@ -8,7 +8,9 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr int kept_unpacked = 16;  ///< values of 16 bits per thread that are kept in 32 bits between passes
+/// Values of 16 bits per thread that are kept in 32 bits between all passes; of twice as many, those of the second pass
+/// are kept for later ones.
+constexpr int kept_unpacked = 16;
 
 }  // namespace
 
@@ -151,8 +153,9 @@ std::string RowWriter::unknown_one() const {
   if (values <= kept_unpacked || stage_ == 0) return "1u";
   if (!schedule_.resident) return ones[2 + stage_ % 2];  // grid y may count rows
   const char* one = ones[(stage_ - 1) % 4];
-  if (values > 3 * kept_unpacked || stage_ == 1 || several_rows() || part_ != Part::all) return one;
-  return fmt::format("u < {} ? {} : {}", kept_unpacked / schedule_.vector, ones[0], one);
+  if (values > 2 * kept_unpacked || stage_ == 1) return one;
+  // A row on its way takes registers too: half of the values are kept.
+  return prefetches() ? fmt::format("u < {} ? {} : {}", kept_unpacked / schedule_.vector, ones[0], one) : ones[0];
 }
 
 /// The maximum of a vector of 16-bit floats, two at a time, or "" where `id` is none.

@@ -264,8 +264,10 @@ void RowWriter::join_pass(std::size_t pass) {
     if (schedule_.lanes > 1) line("s{0} = {1}<{2}>(s{0});", pass, prelude_.use("join_lanes"), schedule_.lanes);
     return;
   }
-  line("s{0} = {1}<{2}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(),
-       prefetches() ? "[turn]" : row_piece(), is_cluster() ? "shared." : "");
+  // The first warp is enough where it writes the results, or sends them on.
+  const bool everywhere = !schedule_.split && !is_cluster() && (pass + 1 < passes_count() || !stores(true).empty());
+  line("s{0} = {1}<{2}{5}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(),
+       prefetches() ? "[turn]" : row_piece(), is_cluster() ? "shared." : "", everywhere ? "" : ", false");
   if (is_cluster())
     line("s{0} = {1}<{2}>(s{0}, shared.blocks{0});", pass, prelude_.use("join_cluster"), schedule_.cluster);
   if (!schedule_.split) return;

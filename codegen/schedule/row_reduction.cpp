@@ -159,16 +159,16 @@ bool computes_much(const Kernel& kernel, const RowWork& work) {
   return functions && work.chain && work.bytes <= 2 && kernel.rank > kernel.reduced;
 }
 
-/// As many blocks as the card holds take the rows in turn and read the next one while they compute.
+/// Where blocks are so large that a multiprocessor holds one or two, they take the rows in turn and read the next one
+/// while they compute.
 void read_ahead(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
   int items = schedule.items, block = schedule.block;
   if (items * work.registers > held_registers / 2 && block < 1024) {
     block = 1024;
     items = bucket(ceil_divide(work.vectors(), block));
   }
-  if (items * work.registers > held_registers / 2) return;
-  const int threads = items * work.registers > held_registers / 4 ? 1024 : 1280;
-  const int blocks = std::max(1, std::min(threads, device.threads_per_multiprocessor) / block);
+  if (items * work.registers > held_registers / 2 || block < 512) return;
+  const int blocks = std::max(1, std::min(1024, device.threads_per_multiprocessor) / block);
   if (work.rows < std::int64_t{4} * blocks * device.multiprocessors) return;
   schedule.block = schedule.lanes = block;
   schedule.items = items;
@@ -278,8 +278,11 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   schedule.whole_vectors = extents.loop.back() % work.vector == 0;
   const std::int64_t vectors = work.vectors();
   const int most_items = std::clamp(held_registers / work.registers, 1, work.vector > 1 ? 8 : 16);
-  // Two vectors of 16 bytes where they are held between passes, else four; narrower ones in proportion.
-  const int wanted = std::min(most_items, std::max(work.chain ? 2 : 4, (work.chain ? 8 : 16) / work.registers));
+  // Two vectors of 16 bytes where they are held between passes, else four, also where joins would add to much
+  // computing; narrower ones in proportion.
+  const bool much = computes_much(kernel, work);
+  const bool two = work.chain && !much;
+  const int wanted = std::min(most_items, std::max(two ? 2 : 4, (two ? 8 : 16) / work.registers));
   const Lanes block = block_lanes(vectors, most_items, wanted, work.chain);
   if (vectors <= 32 * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
@@ -297,8 +300,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
                                : light && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
                                                                 : 1024;
   schedule.min_blocks = std::max(1, std::min(resident_threads, device.threads_per_multiprocessor) / schedule.block);
-  if (schedule.resident && schedule.lanes == schedule.block && computes_much(kernel, work))
-    read_ahead(schedule, work, device);
+  if (schedule.resident && schedule.lanes == schedule.block && much) read_ahead(schedule, work, device);
   const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
   schedule.whole_rows = schedule.resident ? work.length == tile : work.length % tile == 0;
   schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,

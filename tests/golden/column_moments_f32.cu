@@ -90,6 +90,7 @@ DEVICE bool arrives_last(u32* counter) {  // among the blocks along grid y, all 
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = false;
   float s0_0;
   float s0_1;
   float s0_2;

@@ -92,6 +92,7 @@ DEVICE void join_rows(State (&s)[N]) {  // over threadIdx.y, in a fixed order; t
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
   float s1;
   float s2;

@@ -106,6 +106,7 @@ DEVICE void join_rows_everywhere(State (&s)[N]) {  // the same, and every thread
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
@@ -123,6 +124,7 @@ DEVICE State0 total(const State0& s, const State0&) {
 }
 
 struct alignas(8) State1 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {

@@ -104,6 +104,7 @@ DEVICE bool arrives_last(u32* counter) {  // among the blocks along grid y, all 
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {

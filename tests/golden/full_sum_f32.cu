@@ -56,16 +56,22 @@ DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets t
 #pragma unroll
   for (int mask = 1; mask < Lanes; mask *= 2) {
     const State other = shuffle(s, mask);
-    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+    if constexpr (State::symmetric) {  // join(a, b) is join(b, a) to the bit
+      s = join(s, other);
+    } else {
+      const bool upper = threadIdx.x & mask;
+      s = join(upper ? other : s, upper ? s : other);
+    }
   }
   return s;
 }
 
-template <int Warps, class State>
+template <int Warps, bool Everywhere = true, class State>  // or in the first warp only
 DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
   s = join_lanes<32>(s);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
+  if (!Everywhere && threadIdx.x >= 32) return s;
   if constexpr (Warps > 8) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
@@ -105,11 +111,12 @@ DEVICE bool join_blocks(State& s, const State& identity, State* partial, u32* co
     }
     s = join(s, tree(batch));
   }
-  s = join_block<Warps>(s, shared);
+  s = join_block<Warps, false>(s, shared);
   return true;
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
@@ -171,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_sum(const __grid_c
     }
   }
   s0 = total(s0, low0);
-  s0 = join_block<16>(s0, shared0);
+  s0 = join_block<16, false>(s0, shared0);
   if (!join_blocks<16>(s0, identity0, reinterpret_cast<State0*>(a.workspace), a.counters, shared0)) return;
   if (lane == 0) {
     *(a.y0) = s0.s0;

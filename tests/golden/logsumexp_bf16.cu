@@ -99,8 +99,9 @@ DEVICE float exponential_base(float m) {  // what exponents are taken relative t
 
 DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, float e1) {  // e is a sum of exp(x - m)
   m = maximum_f32(m0, m1);
-  const float base = exponential_base(m);
-  e = e0 * exp2_approximate((m0 - base) * 0x1.715476p+0f) + e1 * exp2_approximate((m1 - base) * 0x1.715476p+0f);
+  const float below = m0 == m1 ? 0.0f : -fabsf(m0 - m1);  // never inf - inf
+  const bool left = m0 >= m1;
+  e = fmaf(left ? e1 : e0, exp2_approximate(below * 0x1.715476p+0f), left ? e0 : e1);
 }
 
 template <int N>
@@ -136,16 +137,22 @@ DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets t
 #pragma unroll
   for (int mask = 1; mask < Lanes; mask *= 2) {
     const State other = shuffle(s, mask);
-    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+    if constexpr (State::symmetric) {  // join(a, b) is join(b, a) to the bit
+      s = join(s, other);
+    } else {
+      const bool upper = threadIdx.x & mask;
+      s = join(upper ? other : s, upper ? s : other);
+    }
   }
   return s;
 }
 
-template <int Warps, class State>
+template <int Warps, bool Everywhere = true, class State>  // or in the first warp only
 DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
   s = join_lanes<32>(s);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
+  if (!Everywhere && threadIdx.x >= 32) return s;
   if constexpr (Warps > 8) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
@@ -157,6 +164,7 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0_0;
   float s0_1;
 };
@@ -261,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp
       s0.s0_0 = highest;
     }
   }
-  s0 = join_block<32>(s0, shared0);
+  s0 = join_block<32, false>(s0, shared0);
   if (lane == 0) {
     const float v1 = logf(s0.s0_1);
     const float v2 = s0.s0_0 + v1;

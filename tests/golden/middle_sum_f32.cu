@@ -86,6 +86,7 @@ DEVICE void join_rows(State (&s)[N]) {  // over threadIdx.y, in a fixed order; t
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {

@@ -92,6 +92,7 @@ DEVICE void scan_rows(State (&before)[N], State (&all)[N]) {
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {

@@ -200,6 +200,7 @@ DEVICE void look_back(State (&carry)[N], State (&low)[N], const State (&all)[N],
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {

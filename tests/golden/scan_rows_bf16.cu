@@ -136,6 +136,7 @@ DEVICE State scan_warps(State& before, const State& sum) {
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {

@@ -123,6 +123,7 @@ DEVICE State scan_warps(State& before, const State& sum) {
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
   float s1;
   float s2;

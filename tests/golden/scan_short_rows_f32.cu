@@ -80,6 +80,7 @@ DEVICE State scan_lanes(State (&before)[N], const State (&all)[N]) {
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {

@@ -1,5 +1,5 @@
 // e / sum(e), e = exp(x - max(x))
-// schedule: rows, 256 threads per block, 256 per row, 2 vectors of 8 held, the next row read ahead, no partial step
+// schedule: rows, 128 threads per block, 128 per row, 4 vectors of 8 held, no partial step
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -114,17 +114,6 @@ DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a te
   return fmaf(fmaf(-q, by.divisor, a), by.high, q);
 }
 
-template <class T, int N>
-DEVICE void take(T (&to)[N], const T (&from)[N]) {
-#pragma unroll
-  for (int k = 0; k < N; ++k) to[k] = from[k];
-}
-template <class T, int M, int N>
-DEVICE void take(T (&to)[M][N], const T (&from)[M][N]) {
-#pragma unroll
-  for (int u = 0; u < M; ++u) take(to[u], from[u]);
-}
-
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
 #pragma unroll
@@ -139,16 +128,22 @@ DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets t
 #pragma unroll
   for (int mask = 1; mask < Lanes; mask *= 2) {
     const State other = shuffle(s, mask);
-    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+    if constexpr (State::symmetric) {  // join(a, b) is join(b, a) to the bit
+      s = join(s, other);
+    } else {
+      const bool upper = threadIdx.x & mask;
+      s = join(upper ? other : s, upper ? s : other);
+    }
   }
   return s;
 }
 
-template <int Warps, class State>
+template <int Warps, bool Everywhere = true, class State>  // or in the first warp only
 DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
   s = join_lanes<32>(s);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
+  if (!Everywhere && threadIdx.x >= 32) return s;
   if constexpr (Warps > 8) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
@@ -160,6 +155,7 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
@@ -175,6 +171,7 @@ DEVICE State0 shuffle(const State0& s, int mask) {
 }
 
 struct alignas(8) State1 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {
@@ -201,85 +198,67 @@ struct Arguments {
   Divisor d1;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 5) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 8) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
-  __shared__ State0 shared0[2][8];
-  __shared__ State1 shared1[2][8];
-  const u32 rows = a.n0;
-  u32 x0_next[2][4];
-  {
-    const u32 c0 = blockIdx.x;
-    const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  __shared__ State0 shared0[4];
+  __shared__ State1 shared1[4];
+  u32 x0[4][4];
+  const u32 c0 = blockIdx.x;
+  const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  u16* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
 #pragma unroll
-    for (int u = 0; u < 2; ++u) {
-      const u32 j = (u * 256u + lane) * 8u;
-      read<4>(x0_next[u], reinterpret_cast<const u32*>(x0_row + j));
-    }
+  for (int u = 0; u < 4; ++u) {
+    const u32 j = (u * 128u + lane) * 8u;
+    read<4>(x0[u], reinterpret_cast<const u32*>(x0_row + j));
   }
-  u32 turn = 0;
-  for (u32 at = blockIdx.x; at < rows; at += gridDim.x, turn ^= 1) {
-    u32 x0[2][4];
-    take(x0, x0_next);
-    if (at + gridDim.x < rows) {
-      const u32 c0 = at + gridDim.x;
-      const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  State0 t0[4];
 #pragma unroll
-      for (int u = 0; u < 2; ++u) {
-        const u32 j = (u * 256u + lane) * 8u;
-        read<4>(x0_next[u], reinterpret_cast<const u32*>(x0_row + j));
-      }
+  for (int u = 0; u < 4; ++u) {
+    t0[u] = State0{maximum_of_bf16(x0[u])};
+  }
+  State0 s0 = tree(t0);
+  s0 = join_block<4>(s0, shared0);
+  State1 t1[4];
+#pragma unroll
+  for (int u = 0; u < 4; ++u) {
+    State1 e[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const float v0 = bf16_of(x0[u], k, gridDim.y);
+      const float v1 = v0 - s0.s0;
+      const float v2 = expf(v1);
+      e[k] = State1{v2};
     }
-    const u32 c0 = at;
-    u16* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
-    State0 t0[2];
+    t1[u] = tree(e);
+  }
+  State1 s1 = tree(t1);
+  s1 = join_block<4>(s1, shared1);
+  const Ratio by0 = ratio(s1.s0);
 #pragma unroll
-    for (int u = 0; u < 2; ++u) {
-      t0[u] = State0{maximum_of_bf16(x0[u])};
+  for (int u = 0; u < 4; ++u) {
+    const u32 j = (u * 128u + lane) * 8u;
+    u16 y0[8];
+    float y0_f32[8];
+    bool plain = by0.plain;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const float v0 = bf16_of(x0[u], k, gridDim.y);
+      const float v1 = v0 - s0.s0;
+      const float v2 = expf(v1);
+      const float v3 = share(v2, by0, plain);
+      y0_f32[k] = v3;
     }
-    State0 s0 = tree(t0);
-    s0 = join_block<8>(s0, shared0[turn]);
-    State1 t1[2];
-#pragma unroll
-    for (int u = 0; u < 2; ++u) {
-      State1 e[8];
+    if (!plain) {
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, 1u);
+        const float v0 = bf16_of(x0[u], k, gridDim.y);
         const float v1 = v0 - s0.s0;
         const float v2 = expf(v1);
-        e[k] = State1{v2};
-      }
-      t1[u] = tree(e);
-    }
-    State1 s1 = tree(t1);
-    s1 = join_block<8>(s1, shared1[turn]);
-    const Ratio by0 = ratio(s1.s0);
-#pragma unroll
-    for (int u = 0; u < 2; ++u) {
-      const u32 j = (u * 256u + lane) * 8u;
-      u16 y0[8];
-      float y0_f32[8];
-      bool plain = by0.plain;
-#pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, 1u);
-        const float v1 = v0 - s0.s0;
-        const float v2 = expf(v1);
-        const float v3 = share(v2, by0, plain);
+        const float v3 = v2 / s1.s0;
         y0_f32[k] = v3;
       }
-      if (!plain) {
-#pragma unroll
-        for (int k = 0; k < 8; ++k) {
-          const float v0 = bf16_of(x0[u], k, 1u);
-          const float v1 = v0 - s0.s0;
-          const float v2 = expf(v1);
-          const float v3 = v2 / s1.s0;
-          y0_f32[k] = v3;
-        }
-      }
-      round_bf16(y0, y0_f32);
-      write<8>(y0_row + j, y0);
     }
+    round_bf16(y0, y0_f32);
+    write<8>(y0_row + j, y0);
   }
 }

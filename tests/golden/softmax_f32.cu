@@ -78,16 +78,22 @@ DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets t
 #pragma unroll
   for (int mask = 1; mask < Lanes; mask *= 2) {
     const State other = shuffle(s, mask);
-    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+    if constexpr (State::symmetric) {  // join(a, b) is join(b, a) to the bit
+      s = join(s, other);
+    } else {
+      const bool upper = threadIdx.x & mask;
+      s = join(upper ? other : s, upper ? s : other);
+    }
   }
   return s;
 }
 
-template <int Warps, class State>
+template <int Warps, bool Everywhere = true, class State>  // or in the first warp only
 DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
   s = join_lanes<32>(s);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
+  if (!Everywhere && threadIdx.x >= 32) return s;
   if constexpr (Warps > 8) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
@@ -99,6 +105,7 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
@@ -114,6 +121,7 @@ DEVICE State0 shuffle(const State0& s, int mask) {
 }
 
 struct alignas(8) State1 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {

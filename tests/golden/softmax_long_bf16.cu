@@ -139,16 +139,22 @@ DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets t
 #pragma unroll
   for (int mask = 1; mask < Lanes; mask *= 2) {
     const State other = shuffle(s, mask);
-    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+    if constexpr (State::symmetric) {  // join(a, b) is join(b, a) to the bit
+      s = join(s, other);
+    } else {
+      const bool upper = threadIdx.x & mask;
+      s = join(upper ? other : s, upper ? s : other);
+    }
   }
   return s;
 }
 
-template <int Warps, class State>
+template <int Warps, bool Everywhere = true, class State>  // or in the first warp only
 DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `shared` is used once
   s = join_lanes<32>(s);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
+  if (!Everywhere && threadIdx.x >= 32) return s;
   if constexpr (Warps > 8) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
@@ -160,6 +166,7 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
@@ -175,6 +182,7 @@ DEVICE State0 shuffle(const State0& s, int mask) {
 }
 
 struct alignas(8) State1 {
+  static constexpr bool symmetric = true;
   float s0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {
@@ -262,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_sum_exp_sub(c
       bool plain = by0.plain;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, u < 2 ? gridDim.y : gridDim.z);
+        const float v0 = bf16_of(x0[u], k, gridDim.y);
         const float v1 = v0 - s0.s0;
         const float v2 = expf(v1);
         const float v3 = share(v2, by0, plain);
@@ -271,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_sum_exp_sub(c
       if (!plain) {
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-          const float v0 = bf16_of(x0[u], k, u < 2 ? gridDim.y : gridDim.z);
+          const float v0 = bf16_of(x0[u], k, gridDim.y);
           const float v1 = v0 - s0.s0;
           const float v2 = expf(v1);
           const float v3 = v2 / s1.s0;

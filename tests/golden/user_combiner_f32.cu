@@ -47,12 +47,18 @@ DEVICE State join_lanes(State s) {  // over aligned groups of lanes; each gets t
 #pragma unroll
   for (int mask = 1; mask < Lanes; mask *= 2) {
     const State other = shuffle(s, mask);
-    s = threadIdx.x & mask ? join(other, s) : join(s, other);
+    if constexpr (State::symmetric) {  // join(a, b) is join(b, a) to the bit
+      s = join(s, other);
+    } else {
+      const bool upper = threadIdx.x & mask;
+      s = join(upper ? other : s, upper ? s : other);
+    }
   }
   return s;
 }
 
 struct alignas(8) State0 {
+  static constexpr bool symmetric = false;
   float s0_0;
   i32 s0_1;
 };
