@@ -1,8 +1,8 @@
 // codegen/emit/cuda_reduction_parts.h -- what all forms of CUDA reductions share: states, joins, values by level.
 //
 // The reductions of one pass travel together in one struct, State<pass>, with one field per component: s<reduction> or
-// s<reduction>_<component>. Printed for each: join(a, b), shuffle(s, mask), and for sums of floats accumulate and total,
-// which keep a running sum within rounding of the exact one. Prelude templates (tree, join_lanes, join_block,
+// s<reduction>_<component>. Printed for each: join(a, b), shuffle(s, mask), and for sums of floats accumulate and
+// total, which keep a running sum within rounding of the exact one. Prelude templates (tree, join_lanes, join_block,
 // join_blocks) work on any of them.
 #pragma once
 
