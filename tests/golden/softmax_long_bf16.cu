@@ -270,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_sum_exp_sub(c
       bool plain = by0.plain;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, gridDim.y);
+        const float v0 = bf16_of(x0[u], k, u < 2 ? gridDim.y : gridDim.z);
         const float v1 = v0 - s0.s0;
         const float v2 = expf(v1);
         const float v3 = share(v2, by0, plain);
@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_sum_exp_sub(c
       if (!plain) {
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-          const float v0 = bf16_of(x0[u], k, gridDim.y);
+          const float v0 = bf16_of(x0[u], k, u < 2 ? gridDim.y : gridDim.z);
           const float v1 = v0 - s0.s0;
           const float v2 = expf(v1);
           const float v3 = v2 / s1.s0;
