@@ -60,7 +60,13 @@ IrValue float_to_brain(IrBuilder& b, const IrValue& value) {
 }  // namespace
 
 BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& body, bool contract)
-    : b_(builder), library_(library), body_(body), contract_(contract), values_(body.size()), uses_(body.size(), 0) {
+    : b_(builder),
+      library_(library),
+      body_(body),
+      contract_(contract),
+      values_(body.size()),
+      uses_(body.size(), 0),
+      computed_(body.size(), 0) {
   for (const Node& node : body.nodes()) {
     for (const NodeId operand : node.inputs()) ++uses_[operand];
   }
@@ -75,7 +81,11 @@ std::vector<Parts> BodyPrinter::print(const BodyInputs& inputs, std::span<const 
 }
 
 void BodyPrinter::compute(std::span<const NodeId> nodes, const BodyInputs& inputs) {
-  for (const NodeId id : nodes) values_[id] = print_node(body_[id], inputs);
+  ++call_;
+  for (const NodeId id : nodes) {
+    values_[id] = print_node(body_[id], inputs);
+    computed_[id] = call_;
+  }
 }
 
 Parts BodyPrinter::output(std::size_t k, DType type) {
@@ -165,6 +175,8 @@ bool BodyPrinter::fuse(const Node& node, IrValue& result) {
     const Node& product = body_[node.operands[static_cast<std::size_t>(k)]];
     if (product.kind != NodeKind::operation || product.op != Op::mul) continue;
     if (uses_[node.operands[static_cast<std::size_t>(k)]] != 1) continue;
+    // Factors of a product from another part of the kernel may be out of reach here; the product is kept.
+    if (computed_[node.operands[static_cast<std::size_t>(k)]] != call_) continue;
     IrValue a = values_[product.operands[0]][0];
     const IrValue& c = values_[product.operands[1]][0];
     IrValue addend = values_[node.operands[static_cast<std::size_t>(1 - k)]][0];

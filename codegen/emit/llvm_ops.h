@@ -47,6 +47,8 @@ class BodyPrinter {
   bool contract_;
   std::vector<Parts> values_;
   std::vector<int> uses_;
+  std::vector<unsigned> computed_;  ///< per node: the call of compute() that printed it
+  unsigned call_ = 0;
 };
 
 }  // namespace kiln::codegen
