@@ -63,7 +63,8 @@ TEST_F(ReductionsOverlap, ElementsAreReplacedWhereTheyAre) {
   EXPECT_EQ(x.data(), memory);
   expect(x, [&](int r, int c) { return softmax_of(r, c); });
   x = from_host(before, {rows, columns});
-  const Text text = softmax.inspect(x).explain();
+  const auto info = softmax.inspect(x);
+  const Text text = info.explain();
   EXPECT_FALSE(text.contains("temporary")) << text.c_str();
 }
 
