@@ -6,12 +6,13 @@
 #include "codegen/schedule/column_reduction.h"
 
 #include <algorithm>
-#include <bit>
 
 #include <fmt/format.h>
 
 #include "codegen/ir/reduction.h"
 #include "codegen/ir/stages.h"
+#include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/state_bytes.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -23,14 +24,6 @@ constexpr int bytes_in_flight = 128;           ///< per thread: what 1024 thread
 constexpr int held_bytes = 256;                ///< per thread, of columns that stay in registers
 constexpr int strip_bytes = 64;                ///< of one row, the least that a block should read: one memory access
 constexpr std::int64_t small_bytes = 2 << 20;  ///< below this a launch costs more than the traffic
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-int power_of_two_up(std::int64_t n) {
-  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
-}
-int power_of_two_down(std::int64_t n) {
-  return static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
-}
 
 /// What one call asks of the schedule.
 struct Work {
@@ -71,18 +64,6 @@ int state_registers(const Kernel& kernel, const Stages& stages) {
     most = std::max(most, registers);
   }
   return static_cast<int>(most);
-}
-
-/// Bytes of the struct of states that the kernel declares for a pass.
-std::uint64_t state_bytes(const Kernel& kernel, const Stages& stages, std::size_t pass = 0) {
-  std::uint64_t bytes = 0;
-  for (const NodeId id : stages.passes[pass]) {
-    for (const StateComponent& component : monoid_of(kernel.body, id).components) {
-      const std::uint64_t size = size_of(component.type);
-      bytes = (bytes + size - 1) / size * size + size;
-    }
-  }
-  return (bytes + 7) / 8 * 8;
 }
 
 /// The widest vector that divides the columns and by which most bytes of a row move whole.
@@ -219,7 +200,7 @@ std::uint64_t shared_bytes(const Kernel& kernel, const Stages& stages, const Sch
   std::uint64_t bytes = 0;
   for (std::size_t pass = 0; pass < stages.passes.size(); ++pass) {
     const auto states = static_cast<std::uint64_t>(schedule.vector) * static_cast<std::uint64_t>(schedule.block);
-    bytes += states * state_bytes(kernel, stages, pass) /
+    bytes += states * state_bytes(kernel, stages.passes[pass]) /
              (schedule.split || stages.passes.size() > 1 || stages.has_element_outputs ? 1 : 2);
   }
   return bytes;
@@ -272,8 +253,8 @@ LaunchShape columns_launch_shape(const Kernel& kernel, const Schedule& schedule,
   shape.grid = {static_cast<std::uint32_t>(tiles), static_cast<std::uint32_t>(schedule.parts), 1};
   if (schedule.parts > 1) {
     shape.counters = static_cast<std::uint32_t>(tiles);
-    shape.workspace_bytes =
-        static_cast<std::uint64_t>(kept) * static_cast<std::uint64_t>(schedule.parts) * state_bytes(kernel, stages);
+    shape.workspace_bytes = static_cast<std::uint64_t>(kept) * static_cast<std::uint64_t>(schedule.parts) *
+                            state_bytes(kernel, stages.passes[0]);
   }
   return shape;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/schedule.h"
 
 namespace kiln::codegen {
@@ -13,8 +14,6 @@ constexpr std::int64_t buffer_bytes = 16 << 10;  ///< of all states of a block o
 constexpr std::int64_t short_row = 16;           ///< elements of a row that fill few vectors
 constexpr std::size_t short_row_bytes = 192;     ///< of a row whose elements are read only; measured
 constexpr std::int64_t widest_vector = 256;      ///< lanes of the widest vector; blocks hold whole vectors
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Most bytes follow one another along the last kept axis.
 bool prefers_columns(const Kernel& kernel) {

@@ -6,13 +6,14 @@
 #include "codegen/schedule/row_reduction.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "codegen/ir/reduction.h"
 #include "codegen/ir/stages.h"
+#include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/state_bytes.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -24,12 +25,6 @@ constexpr std::int64_t split_bytes = 1 << 17;  ///< from here on a row is worth 
 constexpr int split_block = 512;
 constexpr int largest_cluster = 16;
 constexpr int cluster_vectors = 16;  ///< of 16 bytes per thread of a cluster: 12 in shared memory, 4 in registers
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-int power_of_two_up(std::int64_t n) {
-  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
-}
 
 std::int64_t product(const Extents& extents, std::size_t first, std::size_t end) {
   std::int64_t result = 1;
@@ -100,18 +95,6 @@ RowWork work_of(const Kernel& kernel, const Extents& extents) {
   work.bytes = static_cast<std::int64_t>(bytes);
   work.registers = std::max(1, static_cast<int>(bytes) * work.vector / 4);
   return work;
-}
-
-/// Bytes of the state of a pass, as the device lays the struct out.
-std::uint64_t state_bytes(const Kernel& kernel, const std::vector<NodeId>& pass) {
-  std::uint64_t bytes = 0;
-  for (const NodeId node : pass) {
-    for (const StateComponent& component : monoid_of(kernel.body, node).components) {
-      const std::uint64_t size = size_of(component.type);
-      bytes = (bytes + size - 1) / size * size + size;
-    }
-  }
-  return (bytes + 7) / 8 * 8;
 }
 
 /// Vectors per thread come in few numbers, so that few kernels serve all lengths: 1, 2, 3, 4, 6, 8, 12, 16.

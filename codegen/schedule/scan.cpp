@@ -12,7 +12,9 @@
 
 #include "codegen/ir/reduction.h"
 #include "codegen/ir/stages.h"
+#include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/column_reduction.h"
+#include "codegen/schedule/state_bytes.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -21,11 +23,6 @@ namespace {
 constexpr int access_bytes = 16;
 constexpr int piece_bytes = 192;        ///< operands and states of one thread, where a block walks along its rows
 constexpr int split_piece_bytes = 320;  ///< the same where blocks look back: fewer pieces, fewer threads
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-int power_of_two_up(std::int64_t n) {
-  return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1))));
-}
 
 struct Work {
   std::int64_t kept = 1, length = 1;
@@ -58,17 +55,6 @@ int choose_vector(const Kernel& kernel, const Work& work, std::int64_t extent, b
     if (2 * whole > total) return vector;
   }
   return 1;
-}
-
-std::uint64_t state_bytes(const Kernel& kernel, const std::vector<NodeId>& group) {
-  std::uint64_t bytes = 0;
-  for (const NodeId id : group) {
-    for (const StateComponent& component : monoid_of(kernel.body, id).components) {
-      const std::uint64_t size = size_of(component.type);
-      bytes = (bytes + size - 1) / size * size + size;
-    }
-  }
-  return (bytes + 7) / 8 * 8;
 }
 
 Work work_of(const Kernel& kernel, const Extents& extents, bool columns) {

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/transpose.h"
 #include "support/check.h"
 
@@ -20,8 +21,6 @@ namespace {
 constexpr int access_bytes = 16;
 constexpr std::int64_t grid_limit_yz = 65535;
 constexpr std::int64_t grid_limit_x = 0x7fffffff;
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 AxisClass inner_class(const Access& access) { return access.axes.empty() ? AxisClass::broadcast : access.axes.back(); }
 
