@@ -1,6 +1,7 @@
 // dsl/draft.h -- everything decided about a call before anything is compiled.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,7 @@ struct DraftKernel {
   std::vector<Base> bases;  ///< one per access
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
+  std::map<std::size_t, std::int64_t> gathered_bytes;  ///< by access that is read by index
 };
 
 /// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.

@@ -143,9 +143,10 @@ void Drafting::place_accesses(const Parts& parts, DraftKernel& draft) const {
   nest.in_order = std::any_of(nodes.begin(), nodes.end(),
                               [](const codegen::Node& node) { return node.kind == codegen::NodeKind::scan; });
   for (const Leaf& leaf : parts.body->leaves) {
-    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, leaf.iota ? 0 : static_cast<int>(size_of(leaf.type))};
+    const int bytes = leaf.iota ? leaf.gathers : leaf.gathered ? 0 : static_cast<int>(size_of(leaf.type));
+    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, bytes};
     // Nothing may be read of such an operand: it moves along the loop that is never entered.
-    if (parts.reduced > 0 && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
+    if (parts.reduced > 0 && !leaf.gathered && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
     nest.walks.push_back(walk);
     draft.bases.push_back(base_of(leaf));
   }
@@ -166,12 +167,15 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   const Leaf* leaf = access.store ? nullptr : &parts.body->leaves[number];
   access.type = store ? store->type : leaf->type;
   access.iota = leaf && leaf->iota;
+  access.gathered = leaf && leaf->gathered;
+  access.gathers = leaf ? leaf->gathers : 0;
   access.aliased = leaf && (*parts.aliased)[number];
   access.axes = axis_classes(nest, number);
   if (access.iota) return access;
   const auto bytes = static_cast<std::int64_t>(size_of(access.type));
   const std::uint64_t base = store ? store->address : leaf_address(*leaf);
   const std::uint64_t address = base + static_cast<std::uint64_t>(nest.walks[number].offset * bytes);
+  if (access.gathered) return gathered_access(*parts.body, draft, number, access, address);
   access.alignment = alignment_class(nest, number, address, access.type);
   if (machine_.traits.cuda && nest.reduced == 0) access.dense_alignment = dense_alignment(nest, number, address);
   std::int64_t elements = 1;

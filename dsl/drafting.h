@@ -85,6 +85,8 @@ class Drafting {
   DraftKernel build(const Parts& parts);
   void place_accesses(const Parts& parts, DraftKernel& kernel) const;
   codegen::Access access_of(const Parts& parts, DraftKernel& kernel, std::size_t number) const;
+  codegen::Access gathered_access(const Body& body, DraftKernel& kernel, std::size_t number, codegen::Access access,
+                                  std::uint64_t address) const;
   Base base_of(const Leaf& leaf) const;
   std::uint32_t temporary_base(std::uint32_t number) const;
   std::uint64_t leaf_address(const Leaf& leaf) const;

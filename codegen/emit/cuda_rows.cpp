@@ -52,7 +52,7 @@ void Writer::declare_loads() {
   const std::string shape =
       (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") + fmt::format("[{}]", schedule_.vector);
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_stepped(a)) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a)) continue;
     if (!is_store(a) && inner_class(a) == AxisClass::broadcast) {
       line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
     } else {
@@ -80,7 +80,7 @@ std::string Writer::place(std::size_t a) const {
 /// Moves the current vector of every load (or store): by whole vectors, or the first `count` elements.
 void Writer::move_elements(bool store, const std::string& count, bool vectors) {
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_stepped(a) || is_store(a) != store) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_store(a) != store) continue;
     const AxisClass inner = inner_class(a);
     if (inner == AxisClass::broadcast && !store) continue;
     const std::string local = access_name(a) + piece();

@@ -211,6 +211,7 @@ void Writer::line_directive(const Graph& graph, NodeId id) {
 }
 
 std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
+  if (graph[id].kind == NodeKind::gather) return gather_text(graph, id, names);
   std::vector<std::string> operands;
   std::vector<DType> types;
   for (const NodeId operand : graph[id].inputs()) {
@@ -245,6 +246,28 @@ bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& 
   if (node.kind == NodeKind::parameter && is_complex(node.type))
     names[id] = fmt::format("{0}({1}[0], {1}[1])", node.type == DType::c64 ? "make_float2" : "make_double2", names[id]);
   return false;
+}
+
+/// What stands for an element that does not exist.
+std::string Writer::missing_text(std::size_t a) const {
+  const DType type = kernel_.accesses[a].type, part = real_of(type);
+  const std::string value = is_floating(part) ? literal(part, missing_bits(part)) : fmt::format("{}(0)", storage(a));
+  if (!is_complex(type)) return value;
+  return fmt::format("{0}({1}({2}, {2}))", storage(a), type == DType::c64 ? "make_float2" : "make_double2", value);
+}
+
+/// The element that gather `id` finds. Nothing is read past the end of the loop, or for an index out of range.
+std::string Writer::gather_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) const {
+  const Node& node = graph[id];
+  const auto a = static_cast<std::size_t>(node.payload);
+  const std::string& far = names[node.operands[gather_displacement]];
+  std::string condition = fmt::format("{} >= 0", far), at = far;
+  if (graph[node.operands[gather_affine]].kind != NodeKind::literal) {
+    const std::string& affine = names[node.operands[gather_affine]];
+    condition += fmt::format(" && u64({}) <= u64({})", affine, names[node.operands[gather_reach]]);
+    at += " + " + affine;
+  }
+  return fmt::format("{} ? {}[{}] : {}", condition, field(ArgumentKind::pointer, a), at, missing_text(a));
 }
 
 void Writer::body(const std::function<std::string(std::size_t)>& element) {

@@ -39,6 +39,8 @@ class Writer {
   bool is_underaligned(std::size_t a) const;
   bool is_store(std::size_t a) const { return kernel_.accesses[a].store; }
   bool is_iota(std::size_t a) const { return kernel_.accesses[a].iota; }
+  /// Memory that is read by index where the body says so, and not by its place in the loop.
+  bool is_gathered(std::size_t a) const { return kernel_.accesses[a].gathered; }
   AxisClass inner_class(std::size_t a) const;
   /// Elements of access `a` that one memory access may cover, at most `limit`.
   int access_width(std::size_t a, int limit) const;
@@ -52,6 +54,8 @@ class Writer {
   /// local was declared.
   bool name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
                  const std::function<std::string(std::size_t)>& element);
+  std::string gather_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) const;
+  std::string missing_text(std::size_t a) const;
   void line_directive(const Graph& graph, NodeId id);
 
   // cuda_rows.cpp: flat and row-wise forms.

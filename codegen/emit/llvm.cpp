@@ -94,7 +94,7 @@ void KernelPrinter::print_row_bases() {
   }
   for (std::size_t a = 0; a < states.size(); ++a) {
     const AccessState& state = states[a];
-    if (!state.access->store && !state.access->iota && !loads_vector(a)) values_[a] = load_broadcast(b, state);
+    if (!state.access->store && !state.access->iota && !state.access->gathered && !loads_vector(a)) values_[a] = load_broadcast(b, state);
   }
 }
 
@@ -162,6 +162,7 @@ void KernelPrinter::print_inner_loop() {
   b.line("br i1 %full, label %load.full, label %load.tail, !prof !0");
   print_loads();
   BodyPrinter body(b, library, kernel.body, options.contract);
+  body.set_memory(states);
   std::vector<DType> types;
   for (std::size_t a = kernel.first_store(); a < kernel.accesses.size(); ++a) types.push_back(kernel.accesses[a].type);
   print_stores(body.print({values_, parameters}, types));

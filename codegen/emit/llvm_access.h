@@ -34,6 +34,8 @@ using Parts = std::vector<IrValue>;
 Parts load_vector(IrBuilder& b, const AccessState& state, const std::string& i, const std::string& mask);
 /// One element of the current row, in every lane (innermost axis broadcast).
 Parts load_broadcast(IrBuilder& b, const AccessState& state);
+/// Elements `at` behind the base in the lanes of the mask `exists`, missing ones elsewhere.
+Parts load_gathered(IrBuilder& b, const AccessState& state, const IrValue& at, const IrValue& exists);
 /// The i64 values of an iota access whose lanes are `lane_offsets` from the first.
 IrValue iota_vector(IrBuilder& b, const AccessState& state, const std::string& i, const IrValue& lane_offsets);
 void store_vector(IrBuilder& b, const AccessState& state, const std::string& i, const Parts& parts,

@@ -103,6 +103,8 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     case NodeKind::load:
     case NodeKind::iota:
       return truth(inputs.accesses[node.payload]);
+    case NodeKind::gather:
+      return truth(print_gather(node));
     case NodeKind::parameter:
       return truth(inputs.parameters[node.payload]);
     case NodeKind::literal:
@@ -138,6 +140,17 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
   }
   KILN_INTERNAL_CHECK(false, "node kind {} is not part of a legalised body", static_cast<int>(node.kind));
   return {};
+}
+
+Parts BodyPrinter::print_gather(const Node& node) {
+  const IrValue& far = values_[node.operands[gather_displacement]][0];
+  IrValue at = far, exists = far >= b_.bits(Lane::i64, 0);
+  if (body_[node.operands[gather_affine]].kind != NodeKind::literal) {
+    const IrValue& affine = values_[node.operands[gather_affine]][0];
+    exists = exists & b_.compare("icmp ule", affine, values_[node.operands[gather_reach]][0]);
+    at = at + affine;
+  }
+  return load_gathered(b_, memory_[node.payload], at, exists);
 }
 
 IrValue BodyPrinter::print_cast(const IrValue& value, DType from, DType to) {

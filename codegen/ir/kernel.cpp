@@ -88,9 +88,10 @@ std::string kernel_key(const Kernel& kernel) {
   if (kernel.reduced > 0) key += fmt::format("reduced {}\n", kernel.reduced);
   for (const Access& access : kernel.accesses) {
     key += fmt::format("{} {}{} align {} axes ",
-                       access.store  ? "store"
-                       : access.iota ? "iota"
-                                     : "load",
+                       access.store      ? "store"
+                       : access.iota     ? "iota"
+                       : access.gathered ? "gathered"
+                                         : "load",
                        name_of(access.type), access.aliased ? " aliased" : "", access.alignment);
     for (const AxisClass axis : access.axes) key += axis_letter(axis);
     if (access.dense_alignment > 0) key += fmt::format(" dense {}", access.dense_alignment);

@@ -23,8 +23,12 @@ struct Access {
   DType type = DType::f32;
   bool iota = false;  ///< no memory: the "address" itself, offset + sum(stride * coordinate), is the value (i64)
   bool store = false;
+  bool gathered = false;     ///< memory that gather nodes read; all axes are `broadcast`: the place is theirs to compute
+  std::uint8_t gathers = 0;  ///< of an iota: bytes of the elements that gather nodes find by it, 0 if it is a value only
   bool aliased = false;  ///< a load whose memory some store may write (same elements): no read-only path, no restrict
-  std::uint8_t alignment = 1;  ///< bytes (1..16) that divide the base address and, in bytes, every strided outer step
+  /// Bytes (1..16) that divide the base address and, in bytes, every strided outer step; of gathered memory also every
+  /// displacement, and every step of the iotas but those of single elements.
+  std::uint8_t alignment = 1;
   /// Not 0: the elements follow one another in the order of the loop, without gaps, from a base address that so many
   /// bytes (1..16) divide. Set only where the innermost axis is shorter than `short_axis`.
   std::uint8_t dense_alignment = 0;

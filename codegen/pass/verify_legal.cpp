@@ -128,6 +128,7 @@ std::string node_problem(const Graph& graph, const Node& node) {
     case NodeKind::element:
       return is_value_type(node.type) ? "" : "has a storage or complex type";
     case NodeKind::load:
+    case NodeKind::gather:
     case NodeKind::iota:
     case NodeKind::complex:
     case NodeKind::real_part:

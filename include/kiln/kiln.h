@@ -20,6 +20,7 @@
 #include <kiln/expr.h>
 #include <kiln/sym.h>
 #include <kiln/functions.h>
+#include <kiln/gather.h>
 #include <kiln/detail/combiner.h>
 #include <kiln/reductions.h>
 #include <kiln/device.h>

@@ -122,6 +122,14 @@ KILN_API NodeId record_reduction(Recorder&, const ReductionCall& call, DType res
 KILN_API NodeId record_tuple(Recorder&, const NodeId* values, unsigned count, Where);
 KILN_API NodeId record_component(Recorder&, NodeId tuple, unsigned component, Where);
 
+/// One call of kl::take or kl::take_along_axis.
+struct TakeCall {
+  static constexpr std::uint64_t flat = 1, along = 2, clip = 4, wrap = 8;
+  std::uint64_t flags = 0;
+  std::int64_t axis = 0;
+};
+KILN_API NodeId record_take(Recorder&, const TakeCall& call, NodeId source, NodeId indices, Where);
+
 // ------------------------------------------------------------------ executing
 /// One static site per expression type or jit object: the table from layouts to finished plans. Trivially destructible.
 struct Site {

@@ -25,7 +25,8 @@ struct Instruction {
     reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
     tuple,
     component,  ///< its structure is the number of the component
-    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
+    viewed,     ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
+    taken       ///< operands source and indices; its structure is a TakeCall
   };
   Kind kind = input;
   DType type = DType::f32;
