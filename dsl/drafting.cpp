@@ -202,6 +202,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   draft.parameters = parts.body->parameters;
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
+  align_gathering_iotas(kernel);
   kernel.comment = expression_text(kernel.body);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
   if (machine_.traits.cuda) check_argument_size(draft, call_);

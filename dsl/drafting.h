@@ -110,6 +110,9 @@ class Drafting {
   std::vector<Group> groups_;
 };
 
+/// Sets Access::alignment of iotas that find elements.
+void align_gathering_iotas(codegen::Kernel& kernel);
+
 /// A target or temporary of layout `view` seen over the loop that stores it, along `output.axes`.
 Strided over_loop(const Strided& view, const SegmentOutput& output, const Shape& loop);
 

@@ -26,6 +26,18 @@ std::vector<std::uint8_t> axes_of_nodes(const Body& body, const LoopNest& nest) 
 
 }  // namespace
 
+void align_gathering_iotas(codegen::Kernel& kernel) {
+  for (codegen::Access& access : kernel.accesses)
+    if (access.gathers > 0) access.alignment = 16;
+  for (const codegen::Node& node : kernel.body.nodes()) {
+    if (node.kind != NodeKind::gather) continue;
+    const codegen::Node& affine = kernel.body[node.operands[codegen::gather_affine]];
+    if (affine.kind != NodeKind::iota) continue;
+    codegen::Access& iota = kernel.accesses[affine.payload];
+    iota.alignment = std::min(iota.alignment, kernel.accesses[node.payload].alignment);
+  }
+}
+
 /// Completes the access: what divides every place at which a vector along the contiguous axis of an iota may start.
 codegen::Access Drafting::gathered_access(const Body& body, DraftKernel& draft, std::size_t number,
                                           codegen::Access access, std::uint64_t address) const {

@@ -60,6 +60,7 @@ void Writer::declare_loads() {
       if (is_store(a) && rounds(a)) line("float {}_f32{};", access_name(a), shape);
     }
   }
+  declare_row_gathers();
 }
 
 /// Address of the current vector of access `a`; `i` (or `j` within a loop over vectors) is its position.
@@ -98,6 +99,7 @@ void Writer::move_elements(bool store, const std::string& count, bool vectors) {
       line("{}({}, {}, {}, {});", prelude_.use(store ? "scatter" : "gather"), to, from, step, count);
     }
   }
+  if (!store) load_row_gathers(count, vectors);
 }
 
 /// All loads or all stores of the thread. Only the last vector of the innermost axis may be partial.
@@ -152,6 +154,7 @@ void Writer::compute() {
   if (several) unrolled("k", schedule_.vector);
   const std::string k = several ? "k" : "0";
   const std::string position = std::string(schedule_.items > 1 ? "j" : "i") + (several ? " + k" : "");
+  name_row_gathers("", fmt::format("{}[{}]", piece(), k));
   if (is_dense_form()) stepped_operands();
   body([&](std::size_t a) -> std::string {
     if (is_stepped(a)) return access_name(a);

@@ -18,6 +18,9 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       layout_(argument_layout(kernel)),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
       step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+  if ((schedule.form == Template::flat || schedule.form == Template::rows || schedule.form == Template::general) &&
+      kernel.rank > 0)
+    find_row_gathers(static_cast<std::size_t>(kernel.rank) - 1);
   if (schedule.form != Template::transpose) return;
   turned_axis_ = turned_axis(kernel);
   turned_ = turned_accesses(kernel, schedule.tile);
@@ -221,6 +224,13 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
   return expression(graph[id], operands, types, prelude_);
 }
 
+bool Writer::declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local) {
+  line_directive(graph, id);
+  line("const {} {} = {};", value_type(graph[id].type), local, value_text(graph, id, names));
+  names[id] = local;
+  return true;
+}
+
 bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
                        const std::function<std::string(std::size_t)>& element) {
   const Node& node = graph[id];
@@ -233,41 +243,20 @@ bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& 
     case NodeKind::literal:
       names[id] = literal(node.type, node.payload);
       return false;
+    case NodeKind::gather:
+      if (!row_gather_names_.contains(id)) return declare_node(graph, id, names, local);
+      names[id] = row_gather_names_.at(id);
+      break;
     case NodeKind::parameter:
       names[id] = field(ArgumentKind::parameter, slot);
       break;
     default:
-      line_directive(graph, id);
-      line("const {} {} = {};", value_type(node.type), local, value_text(graph, id, names));
-      names[id] = local;
-      return true;
+      return declare_node(graph, id, names, local);
   }
   if (node.type == DType::b1) names[id] = fmt::format("({} != 0)", names[id]);
   if (node.kind == NodeKind::parameter && is_complex(node.type))
     names[id] = fmt::format("{0}({1}[0], {1}[1])", node.type == DType::c64 ? "make_float2" : "make_double2", names[id]);
   return false;
-}
-
-/// What stands for an element that does not exist.
-std::string Writer::missing_text(std::size_t a) const {
-  const DType type = kernel_.accesses[a].type, part = real_of(type);
-  const std::string value = is_floating(part) ? literal(part, missing_bits(part)) : fmt::format("{}(0)", storage(a));
-  if (!is_complex(type)) return value;
-  return fmt::format("{0}({1}({2}, {2}))", storage(a), type == DType::c64 ? "make_float2" : "make_double2", value);
-}
-
-/// The element that gather `id` finds. Nothing is read past the end of the loop, or for an index out of range.
-std::string Writer::gather_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) const {
-  const Node& node = graph[id];
-  const auto a = static_cast<std::size_t>(node.payload);
-  const std::string& far = names[node.operands[gather_displacement]];
-  std::string condition = fmt::format("{} >= 0", far), at = far;
-  if (graph[node.operands[gather_affine]].kind != NodeKind::literal) {
-    const std::string& affine = names[node.operands[gather_affine]];
-    condition += fmt::format(" && u64({}) <= u64({})", affine, names[node.operands[gather_reach]]);
-    at += " + " + affine;
-  }
-  return fmt::format("{} ? {}[{}] : {}", condition, field(ArgumentKind::pointer, a), at, missing_text(a));
 }
 
 void Writer::body(const std::function<std::string(std::size_t)>& element) {
@@ -280,7 +269,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
     needed[rounds(first + o) ? graph[id].operands[0] : id] = 1;
   }
   for (NodeId id = graph.size(); id-- > 0;) {
-    if (!needed[id]) continue;
+    if (!needed[id] || row_gather_names_.contains(id)) continue;
     for (const NodeId operand : graph[id].inputs()) needed[operand] = 1;
   }
   int next = 0;

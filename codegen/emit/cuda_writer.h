@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,20 @@ class Writer {
   /// local was declared.
   bool name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
                  const std::function<std::string(std::size_t)>& element);
+  bool declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local);
+
+  // cuda_gathers.cpp: elements found by index.
+  /// A gather whose index is one for a whole vector: `access` is read at `name`_row, found by iota `affine`.
+  struct RowGather {
+    NodeId node;
+    std::size_t access, affine;
+    std::string name;
+  };
+  void find_row_gathers(std::size_t axis);
+  void declare_row_gathers();
+  void load_row_gathers(const std::string& count, bool vectors);
+  void name_row_gathers(const std::string& exists, const std::string& at);
+  int gather_width(const RowGather& gather) const;
   std::string gather_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) const;
   std::string missing_text(std::size_t a) const;
   void line_directive(const Graph& graph, NodeId id);
@@ -134,6 +149,8 @@ class Writer {
   std::string index_;                  ///< unsigned type of positions
   std::string step_;                   ///< signed type of strides and offsets
   std::vector<std::string> pointers_;  ///< pointer (or i64 start of an iota) of each access, outer axes included
+  std::vector<RowGather> row_gathers_;
+  std::map<NodeId, std::string> row_gather_names_;  ///< their elements, where they have been loaded
   std::vector<int> turned_;            ///< accesses that go through shared memory
   int turned_axis_ = -1;               ///< the axis along which they are contiguous
 };

@@ -27,7 +27,8 @@ struct Access {
   std::uint8_t gathers = 0;  ///< of an iota: bytes of the elements that gather nodes find by it, 0 if it is a value only
   bool aliased = false;  ///< a load whose memory some store may write (same elements): no read-only path, no restrict
   /// Bytes (1..16) that divide the base address and, in bytes, every strided outer step; of gathered memory also every
-  /// displacement, and every step of the iotas but those of single elements.
+  /// displacement, and every step of the iotas but those of single elements. Of an iota that finds elements: the least of
+  /// the memories that it leads to.
   std::uint8_t alignment = 1;
   /// Not 0: the elements follow one another in the order of the loop, without gaps, from a base address that so many
   /// bytes (1..16) divide. Set only where the innermost axis is shorter than `short_axis`.

@@ -10,6 +10,20 @@ bool is_per_element(const Kernel& kernel, const Access& access) {
   return std::any_of(first, access.axes.end(), [](AxisClass axis) { return axis != AxisClass::broadcast; });
 }
 
+std::vector<char> changes_along(const Kernel& kernel, std::size_t axis) {
+  const Graph& body = kernel.body;
+  std::vector<char> changes(body.size(), 0);
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const Node& node = body[id];
+    for (const NodeId operand : node.inputs()) changes[id] |= changes[operand];
+    if (node.kind == NodeKind::load || node.kind == NodeKind::iota)
+      changes[id] = kernel.accesses[node.payload].axes[axis] != AxisClass::broadcast ? 1 : 0;
+    if (node.kind == NodeKind::reduce && axis >= static_cast<std::size_t>(kernel.rank - kernel.reduced)) changes[id] = 0;
+    if (node.kind == NodeKind::scan) changes[id] = 1;
+  }
+  return changes;
+}
+
 Stages stages_of(const Kernel& kernel) {
   const Graph& body = kernel.body;
   Stages stages;

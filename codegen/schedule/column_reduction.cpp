@@ -46,6 +46,13 @@ bool is_contiguous(const Kernel& kernel, const Access& access) {
   return true;
 }
 
+/// Memory that changes from row to row: operands, and elements found by index, whose iotas stand for them.
+bool is_read_per_row(const Kernel& kernel, const Access& access) {
+  return access.gathers > 0 || (!access.iota && is_per_element(kernel, access));
+}
+
+std::size_t bytes_of(const Access& access) { return access.gathers > 0 ? access.gathers : size_of(access.type); }
+
 bool moves_along_columns(const Kernel& kernel, const Access& access) {
   return access.axes[static_cast<std::size_t>(kernel.rank - kernel.reduced - 1)] != AxisClass::broadcast;
 }
@@ -70,18 +77,18 @@ int state_registers(const Kernel& kernel, const Stages& stages) {
 int choose_vector(const Kernel& kernel, const Work& work) {
   std::size_t widest = 1;
   for (const Access& access : kernel.accesses) {
-    if (access.iota || !is_per_element(kernel, access) || !moves_along_columns(kernel, access)) continue;
-    widest = std::max(widest, size_of(access.type));
+    if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access)) continue;
+    widest = std::max(widest, bytes_of(access));
   }
   for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
     if (work.columns % vector != 0) continue;
     if (vector * work.registers > 16 && vector * static_cast<int>(widest) > 4) continue;
     std::size_t total = 0, whole = 0;
     for (const Access& access : kernel.accesses) {
-      if (access.iota || !is_per_element(kernel, access) || !moves_along_columns(kernel, access)) continue;
-      total += size_of(access.type);
-      if (is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(size_of(access.type)))
-        whole += size_of(access.type);
+      if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access)) continue;
+      total += bytes_of(access);
+      if (is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(bytes_of(access)))
+        whole += bytes_of(access);
     }
     if (2 * whole > total) return vector;
   }
@@ -97,11 +104,11 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
   work.registers = state_registers(kernel, stages);
   work.vector = choose_vector(kernel, work);
   for (const Access& access : kernel.accesses) {
-    if (access.store || !is_per_element(kernel, access)) continue;
-    if (access.iota || !moves_along_columns(kernel, access))
+    if (access.store || (access.gathers == 0 && !is_per_element(kernel, access))) continue;
+    if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access))
       ++work.scalars;
     else
-      work.bytes += static_cast<int>(size_of(access.type));
+      work.bytes += static_cast<int>(bytes_of(access));
   }
   for (const auto& pass : stages.passes) {
     for (const NodeId id : pass) work.long_join |= monoid_of(kernel.body, id).combine.size() > 8;
@@ -184,9 +191,10 @@ bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   if (kept == 0) return false;
   std::size_t along_columns = 0, along_rows = 0;
   for (const Access& access : kernel.accesses) {
-    if (access.iota || !is_per_element(kernel, access)) continue;
-    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += size_of(access.type);
-    if (access.axes.back() == AxisClass::contiguous) along_rows += size_of(access.type);
+    if (!is_read_per_row(kernel, access)) continue;
+    const std::size_t bytes = bytes_of(access);
+    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
+    if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
   }
   if (along_columns != along_rows) return along_columns > along_rows;
   // Nothing is contiguous: a thread per column wants many columns.
