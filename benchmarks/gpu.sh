@@ -10,8 +10,10 @@ for name in elementwise call_cost; do
   echo "== $name"
   KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/$name" --benchmark_counters_tabular=true || status=1
 done
-echo "== reductions"
-KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/reductions" || status=1
+for name in reductions gather; do
+  echo "== $name"
+  KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/$name" || status=1
+done
 echo "== first_call"
 KILN_DEVICE=cuda:0 timeout 120 "$folder/bin/first_call" || status=1
 exit $status

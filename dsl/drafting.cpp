@@ -72,7 +72,8 @@ Store Drafting::store_of(const SegmentOutput& output, const Segment& segment) co
     return {{temporary_base(output.number), false},
             0,
             temporary.type,
-            over_loop(contiguous("temporary", temporary.shape, call_.where), output, segment.loop)};
+            over_loop(contiguous("temporary", temporary.shape, call_.where), output, segment.loop),
+            true};
   }
   const Destination& destination = destinations_[output.number];
   const DType type = destination.layout->dtype;
@@ -202,6 +203,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   draft.parameters = parts.body->parameters;
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
+  if (call_.scatter && !parts.stores.empty() && !parts.stores[0].is_temporary) mark_scatter(draft);
   align_gathering_iotas(kernel);
   kernel.comment = expression_text(kernel.body);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);

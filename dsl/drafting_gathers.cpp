@@ -1,7 +1,9 @@
 // dsl/drafting_gathers.cpp -- the memory that a kernel finds by index: its alignment and the bytes it moves.
 #include <algorithm>
 
+#include "codegen/schedule/scatter.h"
 #include "dsl/drafting.h"
+#include "support/check.h"
 
 namespace kiln::dsl {
 
@@ -61,6 +63,26 @@ codegen::Access Drafting::gathered_access(const Body& body, DraftKernel& draft, 
   }
   access.alignment = static_cast<std::uint8_t>(bits & (~bits + 1));
   return access;
+}
+
+/// The first store scatters, to the places that the second output gives.
+void Drafting::mark_scatter(DraftKernel& draft) const {
+  codegen::Kernel& kernel = draft.kernel;
+  const std::size_t store = kernel.first_store();
+  KILN_INTERNAL_CHECK(kernel.accesses.size() == store + 2, "a scatter has {} outputs", kernel.accesses.size() - store);
+  kernel.accesses[store].scatter = call_.scatter->operation == detail::Scattering::add ? codegen::Scatter::add
+                                   : call_.scatter->operation == detail::Scattering::maximum
+                                       ? codegen::Scatter::maximum
+                                       : codegen::Scatter::minimum;
+  kernel.accesses[store + 1].places = true;
+  const detail::Layout& layout = *destinations_[0].layout;
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : draft.nest.shape.span()) elements *= extent;
+  if (!layout.contiguous || !codegen::wants_bins(kernel, elements, layout.size)) return;
+  kernel.bins_parameter = static_cast<int>(draft.parameters.size());
+  draft.parameters.push_back({0, DType::i64, true, layout.size});
+  kernel.parameters.push_back(DType::i64);
+  draft.extents.bins = layout.size;
 }
 
 }  // namespace kiln::dsl

@@ -104,6 +104,10 @@ void Drafting::mark_aliases(Group& group) {
 }
 
 void Drafting::resolve_overlaps() {
+  if (call_.scatter) {  // kl::scatter has copied operands that overlap
+    for (Group& group : groups_) group.aliased.assign(group.segment.body.leaves.size(), false);
+    return;
+  }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (const SegmentOutput& output : groups_[g].segment.outputs) {
       if (output.is_temporary) continue;

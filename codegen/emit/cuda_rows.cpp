@@ -81,7 +81,11 @@ std::string Writer::place(std::size_t a) const {
 /// Moves the current vector of every load (or store): by whole vectors, or the first `count` elements.
 void Writer::move_elements(bool store, const std::string& count, bool vectors) {
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_store(a) != store) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_store(a) != store || kernel_.accesses[a].places) continue;
+    if (scatters(a)) {
+      scatter_elements(a, count, pointers_[a]);
+      continue;
+    }
     const AxisClass inner = inner_class(a);
     if (inner == AxisClass::broadcast && !store) continue;
     const std::string local = access_name(a) + piece();

@@ -7,6 +7,7 @@
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/ir/op_info.h"
+#include "codegen/schedule/scatter.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
@@ -50,9 +51,12 @@ KernelSource Writer::write() {
 }
 
 void Writer::statements() {
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a)
+    if (scatters(a)) define_join(a);
+  counts_ = schedule_.bins > 0 && counts_hits(kernel_);
   switch (schedule_.form) {
     case Template::flat:
-      flat();
+      schedule_.bins > 0 ? binned() : flat();
       break;
     case Template::rows:
     case Template::general:

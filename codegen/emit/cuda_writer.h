@@ -69,6 +69,14 @@ class Writer {
   void load_row_gathers(const std::string& count, bool vectors);
   void name_row_gathers(const std::string& exists, const std::string& at);
   int gather_width(const RowGather& gather) const;
+  // cuda_scatters.cpp: values that join elements of memory.
+  std::string joined_text(DType type, Scatter scatter, const std::string& a, const std::string& b);
+  void define_join(std::size_t a);
+  void scatter_elements(std::size_t a, const std::string& count, const std::string& base);
+  void binned();
+  bool is_below(NodeId root, NodeId id) const;
+  bool scatters(std::size_t a) const { return kernel_.accesses[a].scatter != Scatter::none; }
+
   std::string gather_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) const;
   std::string missing_text(std::size_t a) const;
   void line_directive(const Graph& graph, NodeId id);
@@ -149,6 +157,7 @@ class Writer {
   std::string index_;                  ///< unsigned type of positions
   std::string step_;                   ///< signed type of strides and offsets
   std::vector<std::string> pointers_;  ///< pointer (or i64 start of an iota) of each access, outer axes included
+  bool counts_ = false;  ///< blocks count hits, and scatter their numbers at the end
   std::vector<RowGather> row_gathers_;
   std::map<NodeId, std::string> row_gather_names_;  ///< their elements, where they have been loaded
   std::vector<int> turned_;            ///< accesses that go through shared memory

@@ -94,6 +94,7 @@ std::string kernel_key(const Kernel& kernel) {
                                          : "load",
                        name_of(access.type), access.aliased ? " aliased" : "", access.alignment);
     for (const AxisClass axis : access.axes) key += axis_letter(axis);
+    if (access.scatter != Scatter::none) key += fmt::format(" scatter {}", static_cast<int>(access.scatter));
     if (access.dense_alignment > 0) key += fmt::format(" dense {}", access.dense_alignment);
     key += '\n';
   }

@@ -192,7 +192,8 @@ bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   std::size_t along_columns = 0, along_rows = 0;
   for (const Access& access : kernel.accesses) {
     if (!is_read_per_row(kernel, access)) continue;
-    const std::size_t bytes = bytes_of(access);
+    // Elements found by index come from many places: across their neighbours each would be a cache line of its own.
+    const std::size_t bytes = bytes_of(access) * (access.gathers > 0 ? 8 : 1);
     if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
     if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
   }

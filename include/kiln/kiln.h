@@ -28,6 +28,7 @@
 #include <kiln/inspect.h>
 #include <kiln/eval.h>
 #include <kiln/create.h>
+#include <kiln/scatter.h>
 #include <kiln/options.h>
 #include <kiln/detail/jit_arguments.h>
 #include <kiln/jit.h>

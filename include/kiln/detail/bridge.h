@@ -167,6 +167,16 @@ struct Target {
 /// Writes one node id per target into `outputs`.
 using TraceFunction = void (*)(Recorder&, const void* environment, NodeId* outputs);
 
+/// How kl::scatter_add and its like join updates to the elements of a target.
+enum class Scattering : std::uint8_t { add, maximum, minimum };
+
+/// A call whose first output joins elements of the first target, at the places that the second output gives.
+struct ScatterTarget {
+  Scattering operation = Scattering::add;
+  int rank = 0;
+  std::int64_t shape[max_rank] = {};  ///< of the updates
+};
+
 struct Call {
   const Handle* inputs = nullptr;
   const ScalarArgument* scalars = nullptr;
@@ -178,6 +188,7 @@ struct Call {
   const char* name = nullptr;  ///< the user's name for a jit function, or null
   CodeOptions options;
   const LaunchControl* launch = nullptr;
+  const ScatterTarget* scatter = nullptr;
   bool is_function = false;  ///< of a traced lambda, whose lines stand in for a call that does not know its own
   Where where;
 };

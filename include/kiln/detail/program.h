@@ -130,6 +130,7 @@ struct Evaluation {
   const char* name = nullptr;
   const LaunchControl* launch = nullptr;
   CodeOptions options = {};
+  const ScatterTarget* scatter = nullptr;
   Where where = {};  ///< of the evaluation; the operations of the parts usually know better
 };
 
@@ -137,6 +138,19 @@ KILN_API void evaluate(Site& site, const Evaluation& evaluation);
 KILN_API Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch);
 /// Compiles into the caches without running. `arch` need not be present; null means the current device.
 KILN_API void precompile(Site& site, const Evaluation& evaluation, const char* arch);
+
+/// kl::scatter_add and its like: `axis` of `target` is where `indices` point. The sites belong to the types of the parts.
+struct ScatterSites {
+  Site scatter, indices, updates, counts;
+};
+struct ScatterCall {
+  Scattering operation = Scattering::add;
+  bool unordered = false;
+  std::int64_t axis = 0;
+  DType type = DType::f32;  ///< of the target
+};
+KILN_API void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices,
+                      const Parts& updates, Where where);
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
