@@ -85,7 +85,8 @@ install_packages() {
   [ ${#known[@]} -eq 0 ] || DEBIAN_FRONTEND=noninteractive apt 900 install -y --no-install-recommends "${known[@]}"
 }
 install_missing() {
-  echo "-- installing: ${missing[*]} ${left_out[*]}"
+  local all=("${missing[@]}" "${left_out[@]}")
+  echo "-- installing: ${all[*]}"
   mkdir -p build
   date >build/deps.log
   apt 120 update || echo "-- apt-get update failed: see build/deps.log" >&2
@@ -118,15 +119,15 @@ if [ ${#missing[@]} -gt 0 ]; then
   exit 1
 fi
 install_numpy
-without=("${left_out[@]}")
-has_numpy || without+=(numpy)
-for i in "${!without[@]}"; do
-  case ${without[i]} in
-    llvm-* | zlib1g-dev | libzstd-dev) without[i]+=" (no CPU device)" ;;
-    ccache | mold) without[i]+=" (slower builds)" ;;
-    numpy) without[i]+=" (its test skips)" ;;
+without=()
+for package in "${left_out[@]}"; do
+  case $package in
+    llvm-*) without+=("$package (so there is no CPU device, and its tests skip)") ;;
+    zlib1g-dev | libzstd-dev) is_there llvm-19-dev && without+=("$package (which LLVM needs)") ;;
+    *) without+=("$package") ;;
   esac
 done
+has_numpy || without+=("numpy (its test skips)")
 if [ ${#without[@]} -gt 0 ]; then
   printf -v list ', %s' "${without[@]}"
   echo "-- going on without${list#,}" >&2
