@@ -191,7 +191,9 @@ std::string KernelPrinter::print(const std::string& entry) {
 KernelSource emit_llvm(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
   KernelSource source;
   source.language = Language::llvm_ir;
-  source.entry = entry_name(kernel, schedule);
+  Schedule named = schedule;
+  if (kernel.reduced == 0) named.form = kernel.rank >= 2 ? Template::rows : Template::flat;
+  source.entry = entry_name(kernel, named);
   source.argument_bytes = argument_layout(kernel).size;
   if (kernel.reduced > 0) {
     source.text = print_reduction(kernel, schedule, options, source.entry);
