@@ -25,18 +25,21 @@ namespace detail {
 template <class F, class... X>
 class Into {
  public:
-  Into(const Jit<F>& function, const LaunchControl& launch, Tie<X...> targets)
-      : function_(function), launch_(launch), targets_(targets) {
+  /// `launch`: null where nothing was asked for.
+  Into(const Jit<F>& function, const LaunchControl* launch, Tie<X...> targets)
+      : function_(function), is_controlled_(launch != nullptr), targets_(targets) {
+    if (launch) launch_ = *launch;
     for (Target& t : targets_.targets) t.resizable = t.handle->layout == nullptr;  // what exists keeps its shape
   }
   template <class... A>
   void operator()(const A&... arguments) {
-    function_.template run_into<X...>(&launch_, targets_.targets, arguments...);
+    function_.template run_into<X...>(is_controlled_ ? &launch_ : nullptr, targets_.targets, arguments...);
   }
 
  private:
   const Jit<F>& function_;
   LaunchControl launch_;
+  bool is_controlled_;
   Tie<X...> targets_;
 };
 
@@ -50,7 +53,7 @@ class Configured {
   }
   template <class... X>
   Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    return {function_, launch_, kiln::tie(static_cast<X&&>(targets)...)};
+    return {function_, &launch_, kiln::tie(static_cast<X&&>(targets)...)};
   }
 
  private:
@@ -90,7 +93,7 @@ class Jit {
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    return {*this, detail::LaunchControl{}, kiln::tie(static_cast<X&&>(targets)...)};
+    return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
   }
   /// f[{.block = 256}](x): launch control.
   detail::Configured<F> operator[](const Launch& launch) const { return {*this, launch}; }
