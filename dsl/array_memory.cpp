@@ -7,6 +7,7 @@
 #include "dsl/session.h"
 #include "runtime/activity.h"
 #include "support/check.h"
+#include "support/log.h"
 
 namespace kiln::dsl {
 
@@ -71,6 +72,7 @@ void copy_activity(const char* name, DeviceId device, NativeStream stream, const
                                    .stream = stream,
                                    .name = name,
                                    .bytes = static_cast<std::int64_t>(bytes_of(layout))};
+  KILN_LOG(2, "{}: {} bytes on {}", name, activity.bytes, name_of(device));
   runtime::observe(activity, work);
 }
 
