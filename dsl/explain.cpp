@@ -30,6 +30,19 @@ std::string strides_text(const LoopNest& nest, std::size_t walk) {
   return to_text(std::span(strides.data(), static_cast<std::size_t>(nest.shape.rank)));
 }
 
+/// What is read displaced, and how beyond the borders.
+std::string folds_text(const LoopNest::Walk& walk) {
+  constexpr const char* names[] = {"", "clamped to", "wrapped around at", "reflected at", "mirrored at"};
+  std::string text;
+  for (std::size_t axis = 0; axis < walk.folds.size(); ++axis) {
+    const AxisFold& fold = walk.folds[axis];
+    if (!fold.is_active()) continue;
+    text += fmt::format(", shifted by {} along axis {}, {} the borders", -fold.start, axis,
+                        names[static_cast<int>(fold.kind)]);
+  }
+  return text;
+}
+
 std::string access_lines(const DraftKernel& draft) {
   std::string text;
   for (std::size_t a = 0; a < draft.kernel.accesses.size(); ++a) {
@@ -40,6 +53,7 @@ std::string access_lines(const DraftKernel& draft) {
                                       : "load",
                         name_of(access.type), strides_text(draft.nest, a));
     if (!access.iota) text += fmt::format(", aligned to {} bytes", access.alignment);
+    text += folds_text(draft.nest.walks[a]);
     text += access.aliased ? ", computed in place\n" : "\n";
   }
   return text;

@@ -22,6 +22,7 @@
 #include <kiln/functions.h>
 #include <kiln/detail/combiner.h>
 #include <kiln/reductions.h>
+#include <kiln/shift.h>
 #include <kiln/device.h>
 #include <kiln/array.h>
 #include <kiln/inspect.h>
