@@ -28,6 +28,8 @@ struct FakeDriver {
   bool capturing = false;
   std::map<std::string, Fault> faults;
   std::size_t argument_bytes = 0;  ///< how much a launch copies from its only parameter
+  /// The sizes of the next kernels' parameters: a launch copies all of them, one after another. Empty: see above.
+  std::vector<std::size_t> parameter_bytes;
 
   // What happened: "cuLaunchKernel stream=1 grid=2,1,1 block=256,1,1 shared=0".
   std::vector<std::string> calls;
