@@ -49,4 +49,12 @@ struct FakeDriver {
 /// Exported by the library as `kiln_fake_driver`.
 using GetFakeDriver = FakeDriver* (*)();
 
+/// What NVIDIA's occupancy calculator is told of a card: compute capability * 10, threads and shared memory of a
+/// multiprocessor, shared memory of a block, and what the system takes of it.
+struct CardFacts {
+  int capability, threads, shared_kib, optin_kib, reserved;
+};
+/// Exported as `kiln_calculator_blocks`: resident blocks of a multiprocessor, -1 where the calculator is missing.
+using Calculator = int (*)(const CardFacts& card, int registers, int threads, int shared_bytes);
+
 }  // namespace kiln::fake

@@ -206,9 +206,9 @@ TEST_F(RawKernels, CompileOnceWhoeverAsks) {
 }
 
 TEST_F(RawKernels, HeadersDefinesAndStandardsReachTheCompiler) {
-  const char* const source = R"(
-#include "widths.h"
-#include <cuda_fp16.h>
+  const char* const source =
+      "#include \"widths.h\"\n#include <cuda_fp16.h>\n"
+      R"(
 template <class T> concept Number = width == COUNT;  // C++20
 extern "C" __global__ void sized(__half* out) { static_assert(Number<int>); out[0] = __float2half(width); })";
   RawOptions options{.defines = {"COUNT=3"}, .std = "c++20", .headers = {{"widths.h", "constexpr int width = 3;"}}};

@@ -4,17 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#if __has_include(<cuda_occupancy.h>)
-#include <cuda_occupancy.h>
-#define KILN_HAS_CALCULATOR
-#endif
+#include "tests/unit/runtime/fake_cuda.h"
 
 namespace kiln::runtime {
 namespace {
 
-#ifdef KILN_HAS_CALCULATOR
-
-/// The properties that the CUDA C++ Programming Guide lists, of which the calculator knows the rest.
+/// As listed in the CUDA C++ Programming Guide.
 struct Card {
   int capability, threads, shared_kib, optin_kib, reserved;
 };
@@ -24,51 +19,24 @@ constexpr Card cards[] = {
     {103, 2048, 228, 227, 1024}, {110, 1536, 228, 227, 1024}, {120, 1536, 100, 99, 1024},
 };
 
-cudaOccDeviceProp properties_of(const Card& card) {
-  cudaOccDeviceProp properties{};
-  properties.computeMajor = card.capability / 10;
-  properties.computeMinor = card.capability % 10;
-  properties.maxThreadsPerBlock = 1024;
-  properties.maxThreadsPerMultiprocessor = card.threads;
-  properties.regsPerBlock = properties.regsPerMultiprocessor = 65536;
-  properties.warpSize = 32;
-  properties.sharedMemPerBlock = 48 << 10;
-  properties.sharedMemPerMultiprocessor = static_cast<std::size_t>(card.shared_kib) << 10;
-  properties.sharedMemPerBlockOptin = static_cast<std::size_t>(card.optin_kib) << 10;
-  properties.reservedSharedMemPerBlock = static_cast<std::size_t>(card.reserved);
-  properties.numSms = 100;
-  return properties;
-}
-
-int expected_blocks(const cudaOccDeviceProp& properties, int registers, int threads, std::size_t shared) {
-  cudaOccFuncAttributes attributes{};
-  attributes.maxThreadsPerBlock = 1024;
-  attributes.numRegs = registers;
-  attributes.maxDynamicSharedSizeBytes = shared;
-  attributes.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
-  attributes.numBlockBarriers = 1;
-  cudaOccDeviceState state{};
-  state.carveoutConfig = 100;  // as much shared memory as there is
-  cudaOccResult result{};
-  EXPECT_EQ(cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state, threads, shared),
-            CUDA_OCC_SUCCESS);
-  return result.activeBlocksPerMultiprocessor;
-}
-
 TEST(Occupancy, IsThatOfNvidiasCalculator) {
+  fakes::fake_driver();  // opens the library that has it
+  const auto calculator = reinterpret_cast<fake::Calculator>(
+      dlsym(dlopen(KILN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL), "kiln_calculator_blocks"));
+  if (calculator({90, 2048, 228, 227, 1024}, 32, 256, 0) < 0)
+    GTEST_SKIP() << "cuda_occupancy.h is not among the CUDA headers here";
   for (const Card& card : cards) {
     const GpuLimits& limits = gpu_limits(card.capability);
     ASSERT_EQ(limits.capability, card.capability);
     EXPECT_EQ(limits.threads, card.threads);
     EXPECT_EQ(limits.shared_per_block(), static_cast<std::uint32_t>(card.optin_kib) << 10);
-    const cudaOccDeviceProp properties = properties_of(card);
     for (const int registers : {16, 32, 33, 40, 41, 64, 65, 72, 96, 128, 129, 168, 169, 255}) {
       for (const int threads : {1, 32, 33, 64, 96, 128, 160, 192, 256, 288, 384, 512, 640, 768, 1000, 1024}) {
-        for (const std::size_t shared :
-             {0, 1, 1000, 4096, 8192, 16384, 24000, 49152, 50000, 65536, 99 << 10, 163 << 10}) {
-          if (shared > limits.shared_per_block()) continue;
-          const int blocks = resident_blocks({registers, static_cast<unsigned>(threads), shared}, limits);
-          ASSERT_EQ(blocks, expected_blocks(properties, registers, threads, shared))
+        for (const int shared : {0, 1, 1000, 4096, 8192, 16384, 24000, 49152, 50000, 65536, 99 << 10, 163 << 10}) {
+          if (static_cast<std::uint32_t>(shared) > limits.shared_per_block()) continue;
+          const BlockUse use{registers, static_cast<unsigned>(threads), static_cast<std::uint64_t>(shared)};
+          const fake::CardFacts facts{card.capability, card.threads, card.shared_kib, card.optin_kib, card.reserved};
+          ASSERT_EQ(resident_blocks(use, limits), calculator(facts, registers, threads, shared))
               << "sm_" << card.capability << ", " << registers << " registers, " << threads << " threads, " << shared
               << " bytes";
         }
@@ -76,10 +44,6 @@ TEST(Occupancy, IsThatOfNvidiasCalculator) {
     }
   }
 }
-
-#else
-TEST(Occupancy, IsThatOfNvidiasCalculator) { GTEST_SKIP() << "cuda_occupancy.h is not among the CUDA headers here"; }
-#endif
 
 TEST(Occupancy, OfKnownKernels) {
   const GpuLimits& h200 = gpu_limits("sm_90");
