@@ -26,7 +26,13 @@ struct OwningInspection : detail::Inspection {
   std::deque<std::string> texts;  // addresses stay
   std::deque<MachineCode> code;
   std::vector<KernelInfo> infos;
-  Text keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
+  double peak_bandwidth = 0;  ///< bytes per second; 0: unknown
+  std::string device;
+  std::mutex mutex;  ///< of texts that are added later
+  Text keep(std::string text) {
+    const std::lock_guard lock(mutex);
+    return texts.emplace_back(std::move(text)).c_str();
+  }
   Text keep_code(runtime::Binary binary, KernelSource source, CompileOptions options);
 };
 

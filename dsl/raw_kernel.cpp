@@ -7,6 +7,7 @@
 
 #include "dsl/kernels.h"
 #include "dsl/shapes.h"
+#include "runtime/activity.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -103,6 +104,7 @@ const dsl::RawVariant& RawProgram::load(int index) {
     fail<DeviceError>("cuda:{} is beyond the {} devices that kiln launches raw kernels on", index,
                       dsl::max_cuda_devices);
   if (const dsl::RawVariant* const found = here_[index].load(std::memory_order_relaxed)) return *found;
+  const runtime::Planning planning(name() + place({}));
   std::unique_ptr<dsl::RawVariant> variant = compile(backend.info().arch, false);
   KernelSource described = source_;
   for (const runtime::KernelParameter& parameter : variant->parameters)

@@ -5,6 +5,7 @@
 #include "dsl/layouts.h"
 #include "dsl/raw_kernel.h"
 #include "dsl/shapes.h"
+#include "runtime/activity.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -289,7 +290,10 @@ void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t o
   for (unsigned i = 0; i < count; ++i) parameters[i] = const_cast<void*>(arguments[i].bytes);
   KILN_LOG(2, "launch {} grid {} block {} shared {}", program.name(), dsl::triple(shape.grid), dsl::triple(shape.block),
            shape.shared_bytes);
-  variant.backend->launch(*variant.loaded, shape, parameters, stream);
+  const std::string label = runtime::is_observed() ? program.name() + program.place(launch.where) : "";
+  const runtime::Activity activity{
+      .kind = runtime::Activity::Kind::raw_kernel, .backend = variant.backend, .stream = stream, .name = program.name(), .label = label};
+  runtime::observe(activity, [&] { variant.backend->launch(*variant.loaded, shape, parameters, stream); });
   for (unsigned i = 0; i < count; ++i) {
     if (!arguments[i].handle) continue;
     runtime::Storage* const storage = dsl::storage_of(*arguments[i].handle);

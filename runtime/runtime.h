@@ -30,6 +30,7 @@ struct DeviceInfo {
   int threads_per_multiprocessor = 0;
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
+  double peak_bandwidth = 0;  ///< of device memory, bytes per second, by clock and bus width; 0: unknown (CPU)
   int cpu_vector_bits = 0;
 };
 
