@@ -30,7 +30,9 @@
 #include <kiln/create.h>
 #include <kiln/options.h>
 #include <kiln/detail/jit_arguments.h>
+#include <kiln/detail/raw_arguments.h>
 #include <kiln/jit.h>
+#include <kiln/raw_kernel.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>

@@ -152,6 +152,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  Where where = {};
 };
 
 /// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the
