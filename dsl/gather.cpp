@@ -140,8 +140,10 @@ void Gathered::fill(detail::Call& call) const {
   call.where = where_;
   for (unsigned i = 0; i < inputs_.size(); ++i) {
     if (inputs_.data()[i].layout) continue;
-    fail<ShapeError>("an array in an expression has no elements yet{}: give it a shape or assign to it first",
-                     place(where_));
+    fail<ShapeError>(
+        "an array in an expression has no elements{}: it was default-constructed or moved from; give it a shape or "
+        "assign to it first",
+        place(where_));
   }
 }
 

@@ -79,8 +79,9 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   const dsl::Machine machine = arch && *arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (!call.inputs[i].layout)
-      fail<ShapeError>("inspect: operand {} is a default-constructed array{}; give it a shape first", i,
-                       dsl::place(call.where));
+      fail<ShapeError>(
+          "inspect: operand {} has no elements{}: it was default-constructed or moved from; give it a shape first", i,
+          dsl::place(call.where));
   }
   const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
@@ -104,7 +105,8 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
 Roofline roofline(Inspection* inspection, double milliseconds) {
   auto& owner = static_cast<dsl::OwningInspection&>(*inspection);
   if (!(milliseconds > 0))
-    fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds", milliseconds);
+    fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds",
+                    milliseconds);
   std::int64_t bytes = 0, operations = 0;
   for (const KernelInfo& kernel : owner.infos) {
     bytes += kernel.bytes_moved;

@@ -166,7 +166,7 @@ KILN_API void check_count(std::int64_t count, const std::int64_t* shape, int ran
 /// Number of elements of arange(start, stop, step); ShapeError for a step of 0 or more elements than 2^63.
 KILN_API std::int64_t arange_count(double start, double stop, double step, Where where);
 KILN_API std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t step, Where where);
-[[noreturn]] KILN_API void stride_mismatch(int rank, int strides);
+[[noreturn]] KILN_API void stride_mismatch(int rank, int strides, Where where);
 /// ShapeError unless the layout has one element.
 KILN_API void check_single(const Layout* layout, Where where);
 
