@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "dsl/folds.h"
 #include "dsl/shapes.h"
 
 namespace kiln::dsl {
@@ -34,6 +35,8 @@ struct Leaf {
   std::int64_t step = 0;
   Strided whole = {};
   std::uint8_t gathers = 0;  ///< of an iota: Access::gathers
+  AxisFolds folds = {};  ///< by loop axis
+  bool is_folded() const { return any_active(folds); }
   friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 

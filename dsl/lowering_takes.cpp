@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "dsl/lowering_walk.h"
+#include "support/check.h"
 
 namespace kiln::dsl {
 
@@ -57,7 +58,9 @@ NodeId Lowering::gather_node(Place place, const TakeSource& from, NodeId displac
   Strided rest{without_axis(shape, spec.axis), {}, from.view.offset};
   for (int k = 0; k < rest.shape.rank; ++k) rest.strides[k] = from.view.strides[k < spec.axis ? k : k + 1];
   const int below = contexts_.selected(place.context, source_.shapes[place.node], rest.shape, axes.rest);
-  Leaf affine{-1, true, DType::i64, contexts_.resolve(rest, below)};
+  const Placement placed = contexts_.resolve(rest, below);
+  KILN_INTERNAL_CHECK(!any_active(placed.folds), "a take is read displaced");
+  Leaf affine{-1, true, DType::i64, placed.view};
   const DType type = from.slot >= 0 ? take.type : compute_type(take.type);
   affine.gathers = static_cast<std::uint8_t>(size_of(type));
   Leaf memory{from.slot, false, type, constant(affine.view.shape), static_cast<int>(from.stored)};

@@ -39,6 +39,8 @@ class Lowering {
   /// Finishes `place`, or queues what it needs first and returns false.
   bool step(Place place);
   bool view_step(Place place, const codegen::Node& node);
+  bool shift_step(Place place, const codegen::Node& node);
+  NodeId inside(Place place, const codegen::ViewSpec& spec);
   bool copy_step(Place place, codegen::Node copy, int below);
   bool alias_step(Place place, Place of);
   bool reduce_step(Place place, const codegen::Node& node);
@@ -61,6 +63,7 @@ class Lowering {
   NodeId number(std::int64_t value, DType type);
   NodeId operation(Op op, DType type, std::initializer_list<NodeId> operands);
   NodeId leaf_node(Place place, const codegen::Node& node);
+  void place_leaf(Leaf& leaf, const Strided& view, int context) const;
   NodeId add_leaf(const Leaf& leaf);
   std::size_t leaf_number(Leaf leaf);
   NodeId parameter_node(const Parameter& parameter);

@@ -17,7 +17,8 @@ using codegen::TakeSpec;
 TakeSource source_of_take(const Source& source, NodeId take) {
   std::vector<NodeId> views;  // outermost first
   NodeId at = source.graph[take].operands[0];
-  for (; source.graph[at].kind == NodeKind::view; at = source.graph[at].operands[0]) views.push_back(at);
+  for (; source.graph[at].kind == NodeKind::view && !is_shift(source.graph, at); at = source.graph[at].operands[0])
+    views.push_back(at);
   const Node& root = source.graph[at];
   const Where where = where_of(source.graph, take);
   TakeSource result;

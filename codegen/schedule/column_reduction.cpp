@@ -13,6 +13,7 @@
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/state_bytes.h"
+#include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -51,8 +52,6 @@ bool is_read_per_row(const Kernel& kernel, const Access& access) {
   return access.gathers > 0 || (!access.iota && is_per_element(kernel, access));
 }
 
-std::size_t bytes_of(const Access& access) { return access.gathers > 0 ? access.gathers : size_of(access.type); }
-
 bool moves_along_columns(const Kernel& kernel, const Access& access) {
   return access.axes[static_cast<std::size_t>(kernel.rank - kernel.reduced - 1)] != AxisClass::broadcast;
 }
@@ -75,22 +74,17 @@ int state_registers(const Kernel& kernel, const Stages& stages) {
 
 /// The widest vector that divides the columns and by which most bytes of a row move whole.
 int choose_vector(const Kernel& kernel, const Work& work) {
-  std::size_t widest = 1;
-  for (const Access& access : kernel.accesses) {
-    if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access)) continue;
-    widest = std::max(widest, bytes_of(access));
-  }
-  for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
+  const auto moves = [&](const Access& access) {
+    return is_read_per_row(kernel, access) && moves_along_columns(kernel, access);
+  };
+  const int widest = static_cast<int>(widest_element(kernel, moves));
+  for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (work.columns % vector != 0) continue;
-    if (vector * work.registers > 16 && vector * static_cast<int>(widest) > 4) continue;
-    std::size_t total = 0, whole = 0;
-    for (const Access& access : kernel.accesses) {
-      if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access)) continue;
-      total += bytes_of(access);
-      if (is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(bytes_of(access)))
-        whole += bytes_of(access);
-    }
-    if (2 * whole > total) return vector;
+    if (vector * work.registers > 16 && vector * widest > 4) continue;
+    const auto is_whole = [&](const Access& access) {
+      return is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(element_bytes(access));
+    };
+    if (most_bytes_move_whole(kernel, moves, is_whole)) return vector;
   }
   return 1;
 }
@@ -108,7 +102,7 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
     if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access))
       ++work.scalars;
     else
-      work.bytes += static_cast<int>(bytes_of(access));
+      work.bytes += static_cast<int>(element_bytes(access));
   }
   for (const auto& pass : stages.passes) {
     for (const NodeId id : pass) work.long_join |= monoid_of(kernel.body, id).combine.size() > 8;
@@ -193,7 +187,7 @@ bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   for (const Access& access : kernel.accesses) {
     if (!is_read_per_row(kernel, access)) continue;
     // Elements found by index come from many places: across their neighbours each would be a cache line of its own.
-    const std::size_t bytes = bytes_of(access) * (access.gathers > 0 ? 8 : 1);
+    const std::size_t bytes = element_bytes(access) * (access.gathers > 0 ? 8 : 1);
     if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
     if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
   }

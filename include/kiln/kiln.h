@@ -23,6 +23,7 @@
 #include <kiln/gather.h>
 #include <kiln/detail/combiner.h>
 #include <kiln/reductions.h>
+#include <kiln/shift.h>
 #include <kiln/device.h>
 #include <kiln/array.h>
 #include <kiln/inspect.h>
@@ -31,7 +32,9 @@
 #include <kiln/scatter.h>
 #include <kiln/options.h>
 #include <kiln/detail/jit_arguments.h>
+#include <kiln/detail/raw_arguments.h>
 #include <kiln/jit.h>
+#include <kiln/raw_kernel.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>
