@@ -117,7 +117,7 @@ class Scattered {
     const bool cuda = device.kind == runtime::DeviceKind::cuda;
     const bool exact = is_integer(call_.type) || call_.operation != Scattering::add;
     if (cuda && (exact || call_.unordered)) return in_one_kernel(target_);
-    if (cuda && is_number(updates_.parts())) return counted(device);
+    if (cuda && is_number(updates_.parts())) return counted();
     sorted(device);
   }
 
@@ -157,7 +157,7 @@ class Scattered {
   }
 
   /// The same number for every index: how often each occurs is exact in any order.
-  void counted(runtime::DeviceId device) {
+  void counted() {
     Shape bins;
     bins.rank = 1;
     bins.extents[0] = trace_.target.shape.extents[trace_.axis];
@@ -174,7 +174,6 @@ class Scattered {
     Handle to = counts.get();
     scatter_places(sites_.counts, count, Scattering::add, to, indices_.parts(), {&one_code, &one, 1}, where_);
     add_counted(target_, counts.get(), trace_.axis, updates_.parts(), where_);
-    static_cast<void>(device);
   }
 
   void sorted(runtime::DeviceId device) {
@@ -193,19 +192,36 @@ class Scattered {
       fail<ShapeError>("a scatter of {} updates into {} places{}: 2^31 is more than it can sort; scatter in parts",
                        job.count, job.bins, place(where_));
     const OwnedHandle keys = evaluate_keys(sites_.counts, trace_, device, indices_.parts(), where_);
-    const OwnedHandle updates = evaluate_updates(sites_.scatter, trace_, device, updates_.parts(), where_);
+    OwnedHandle computed;
+    const Handle* updates = as_it_lies();
+    if (!updates) {
+      computed = evaluate_updates(sites_.scatter, trace_, device, updates_.parts(), where_);
+      updates = &computed.get();
+    }
     job.one_update = is_number(updates_.parts());
     job.keys = static_cast<const std::int32_t*>(keys.get().data);
-    job.updates = updates.get().data;
+    job.updates = updates->data;
     job.target = target.handle().data;
     if (device.kind == runtime::DeviceKind::cpu) {
       scatter_on_host(job);
     } else {
       const runtime::NativeStream stream = current_stream(device);
       runtime::note_use(*storage_of(target.handle()), stream);
+      runtime::note_use(*storage_of(*updates), stream);
       scatter_sorted(job, device, stream);
     }
     target.write_back(where_);
+  }
+
+  /// The array of updates where it can be read as it is, on the device of the target.
+  const Handle* as_it_lies() const {
+    const Parts& parts = updates_.parts();
+    if (parts.size != 1 || parts.code[0].kind != Instruction::input) return nullptr;
+    const Handle& handle = reinterpret_cast<const Handle&>(*parts.slots);
+    if (!handle.layout || !handle.layout->contiguous || handle.layout->dtype != compute_type(call_.type)) return nullptr;
+    const bool fits = dsl::shape_of(*handle.layout) == trace_.updates &&
+                      device_of(*handle.layout) == device_of(*target_.layout);
+    return fits ? &handle : nullptr;
   }
 
   detail::ScatterSites& sites_;

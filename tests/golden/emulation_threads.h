@@ -242,13 +242,21 @@ void copy_async(Word& to, const void* from, bool inside) {
   if (inside) std::memcpy(&to, from, sizeof(Word));
 }
 inline void copy_wait() {}
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned x) { return x == 0 ? 0 : __builtin_ctz(x) + 1; }
 inline unsigned atomicInc(unsigned* counter, unsigned limit) {
   const unsigned old = *counter;
   *counter = old >= limit ? 0 : old + 1;
   return old;
 }
-inline unsigned atomicAdd(unsigned* counter, unsigned value) { return std::atomic_ref(*counter).fetch_add(value); }
+template <class T>
+T atomicAdd(T* to, T value) {
+  return std::atomic_ref(*to).fetch_add(value);
+}
+inline unsigned atomicCAS(unsigned* to, unsigned expected, unsigned value) {
+  std::atomic_ref(*to).compare_exchange_strong(expected, value);
+  return expected;
+}
 template <class T>
 T __ldcg(const T* from) {
   return *from;
