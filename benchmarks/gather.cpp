@@ -3,8 +3,8 @@
 //
 //   gather [PART OF A NAME] ...
 //
-// Times are medians of 15 by events. Bytes: every index, every element taken or updated once, every element of a changed
-// target read and written once.
+// Times are medians of 15 by events. Bytes: every index, every element taken or updated once, every element of a
+// changed target read and written once.
 #include <kiln/kiln.h>
 
 #include <algorithm>

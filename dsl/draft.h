@@ -36,7 +36,7 @@ struct DraftKernel {
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
   std::map<std::size_t, std::int64_t> gathered_bytes;  ///< by access that is read by index
-  std::int64_t operations = 0;  ///< of arithmetic, operation_count()
+  std::int64_t operations = 0;                         ///< of arithmetic, operation_count()
 };
 
 /// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.

@@ -61,7 +61,8 @@ void Drafting::run_passes(Segment& segment) const {
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
     // An iota that the user passes starts anywhere: calls with other starts share the plan.
-    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds)) : codegen::IotaRange{});
+    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds))
+                                                      : codegen::IotaRange{});
   }
   segment.body.graph = codegen::run_pipeline(segment.body.graph, passes);
   segment.body = renumbered(segment.body);

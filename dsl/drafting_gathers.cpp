@@ -18,7 +18,8 @@ std::vector<std::uint8_t> axes_of_nodes(const Body& body, const LoopNest& nest) 
   for (NodeId id = 0; id < body.graph.size(); ++id) {
     const codegen::Node& node = body.graph[id];
     for (const NodeId operand : node.inputs()) axes[id] |= axes[operand];
-    if (node.kind == NodeKind::reduce) axes[id] &= static_cast<std::uint8_t>((1 << (nest.shape.rank - nest.reduced)) - 1);
+    if (node.kind == NodeKind::reduce)
+      axes[id] &= static_cast<std::uint8_t>((1 << (nest.shape.rank - nest.reduced)) - 1);
     if (node.kind != NodeKind::load && node.kind != NodeKind::iota) continue;
     for (int axis = 0; axis < nest.shape.rank; ++axis)
       if (nest.walks[node.payload].strides[axis] != 0) axes[id] |= static_cast<std::uint8_t>(1 << axis);

@@ -108,8 +108,8 @@ Destination Drafting::resolve_target(std::uint32_t number, const Shape& result) 
 void Drafting::resolve_scatter() {
   const Handle& handle = *call_.targets[0].handle;
   check_device(handle, "target", 0);
-  const Shape updates = make_shape(
-      "scatter", {call_.scatter->shape, static_cast<std::size_t>(call_.scatter->rank)}, call_.where);
+  const Shape updates =
+      make_shape("scatter", {call_.scatter->shape, static_cast<std::size_t>(call_.scatter->rank)}, call_.where);
   Destination destination;
   destination.layout = handle.layout;
   destination.view = constant(updates);

@@ -35,7 +35,7 @@ std::string access_lines(const DraftKernel& draft) {
   for (std::size_t a = 0; a < draft.kernel.accesses.size(); ++a) {
     const codegen::Access& access = draft.kernel.accesses[a];
     text += fmt::format("    {:<6} {:<4} strides {}",
-                        access.store  ? "store"
+                        access.store      ? "store"
                         : access.iota     ? "index"
                         : access.gathered ? "take"
                                           : "load",

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/ir/op_info.h"
-#include "dsl/taking.h"
+#include "dsl/taken_shape.h"
 #include "support/check.h"
 
 namespace kiln::dsl {

@@ -62,7 +62,8 @@ bool is_shift(const codegen::Graph& graph, NodeId node) {
 
 bool Levels::is_value(const codegen::Graph& graph, NodeId node) const {
   // Of a reshape the operand is stored: its elements in C order are those of the reshape.
-  const bool is_reshape = graph[node].kind == NodeKind::view && graph.view_spec(graph[node]).kind == ViewSpec::Kind::reshape;
+  const bool is_reshape =
+      graph[node].kind == NodeKind::view && graph.view_spec(graph[node]).kind == ViewSpec::Kind::reshape;
   return is_stored[node] && !is_reshape && !raises_level(graph, graph[node], level[node]);
 }
 

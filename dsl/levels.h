@@ -6,18 +6,11 @@
 #include <vector>
 
 #include "dsl/contexts.h"
-#include "dsl/lower.h"
+#include "dsl/source.h"
 
 namespace kiln::dsl {
 
 using codegen::NodeId;
-
-/// A call: what every kernel of it is lowered from.
-struct Source {
-  const codegen::Graph& graph;
-  std::span<const Shape> shapes;
-  std::span<const Operand> operands;
-};
 
 /// The order in which kernels can compute the reductions, scans and views of a trace.
 struct Levels {
@@ -26,7 +19,7 @@ struct Levels {
   /// Nodes that are computed once for all who need them, so that no kernel has more than `max_passes` reductions that
   /// need one another; and values whose elements are taken by index.
   std::vector<char> is_stored;
-  std::vector<char> is_taken;  ///< the latter
+  std::vector<char> is_taken;      ///< the latter
   std::vector<char> is_displaced;  ///< of these, operands of shifts that are not computed again at every place
 
   /// Is `node` stored as the value that it is (and not, like a reduction, in its own right)?

@@ -72,7 +72,8 @@ NodeId Lowering::gather_node(Place place, const TakeSource& from, NodeId displac
   affine.view.offset = 0;
   std::int64_t reach = 0;
   for (int axis = 0; axis < affine.view.shape.rank; ++axis) {
-    const std::int64_t last = affine.view.strides[axis] * std::max<std::int64_t>(0, affine.view.shape.extents[axis] - 1);
+    const std::int64_t last =
+        affine.view.strides[axis] * std::max<std::int64_t>(0, affine.view.shape.extents[axis] - 1);
     reach += std::abs(last);
     if (last < 0) memory.view.offset += last, affine.view.offset -= last;
   }

@@ -6,6 +6,7 @@
 
 #include "dsl/infer.h"
 #include "dsl/lowering.h"
+#include "dsl/taken_shape.h"
 #include "dsl/taking.h"
 
 namespace kiln::dsl {

@@ -20,7 +20,8 @@ NodeId Recorder::take(const TakeCall& call, NodeId source, NodeId indices, Where
   const int rank = ranks_[source];
   if (call.axis < -rank || call.axis >= rank) {
     fail<ShapeError>("kl::{}: axis {} does not exist in a source of {} axes{}; {}", name, call.axis, rank,
-                     dsl::place(where), rank == 0 ? "leave the axis out" : fmt::format("use {} to {}", -rank, rank - 1));
+                     dsl::place(where),
+                     rank == 0 ? "leave the axis out" : fmt::format("use {} to {}", -rank, rank - 1));
   }
   if (along && ranks_[indices] != rank) {
     fail<ShapeError>("kl::take_along_axis: indices of {} axes and a source of {}{}; they need as many", ranks_[indices],

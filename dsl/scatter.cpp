@@ -1,6 +1,7 @@
 // dsl/scatter.cpp -- kl::scatter_add and its like: shapes, overlap, and which way the updates take.
 #include "dsl/scatter.h"
 
+#include <optional>
 #include <vector>
 
 #include <kiln/detail/structure.h>
@@ -9,7 +10,7 @@
 #include "dsl/gather.h"
 #include "dsl/scatter_trace.h"
 #include "dsl/session.h"
-#include "dsl/taking.h"
+#include "dsl/taken_shape.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -60,7 +61,11 @@ class Computed {
     Handle result;
     const DType type = parts_.code[parts_.size - 1].type;
     detail::Target target{&result, type, true};
-    evaluate(site, {.parts = &parts_, .part_count = 1, .target_count = 1, .targets = &target, .signature = &signature,
+    evaluate(site, {.parts = &parts_,
+                    .part_count = 1,
+                    .target_count = 1,
+                    .targets = &target,
+                    .signature = &signature,
                     .where = where});
     array_ = OwnedHandle(result);
     code_ = {.kind = Instruction::input, .type = type};
@@ -141,7 +146,8 @@ class Scattered {
     }
     if (fits) return;
     fail<ShapeError>(
-        "a scatter of updates of shape {} along axis {} of shape {} by indices of shape {}{}: updates must broadcast to "
+        "a scatter of updates of shape {} along axis {} of shape {} by indices of shape {}{}: updates must broadcast "
+        "to "
         "{}, the target's shape with the axis replaced by the axes of the indices",
         to_text(given), trace_.axis, to_text(target), to_text(trace_.indices), place(where_), to_text(trace_.updates));
   }
@@ -193,10 +199,10 @@ class Scattered {
                        job.count, job.bins, place(where_));
     const OwnedHandle keys = evaluate_keys(sites_.counts, trace_, device, indices_.parts(), where_);
     OwnedHandle computed;
-    const Handle* updates = as_it_lies();
+    std::optional<Handle> updates = as_it_lies();
     if (!updates) {
       computed = evaluate_updates(sites_.scatter, trace_, device, updates_.parts(), where_);
-      updates = &computed.get();
+      updates = computed.get();
     }
     job.one_update = is_number(updates_.parts());
     job.keys = static_cast<const std::int32_t*>(keys.get().data);
@@ -214,14 +220,15 @@ class Scattered {
   }
 
   /// The array of updates where it can be read as it is, on the device of the target.
-  const Handle* as_it_lies() const {
+  std::optional<Handle> as_it_lies() const {
     const Parts& parts = updates_.parts();
-    if (parts.size != 1 || parts.code[0].kind != Instruction::input) return nullptr;
-    const Handle& handle = reinterpret_cast<const Handle&>(*parts.slots);
-    if (!handle.layout || !handle.layout->contiguous || handle.layout->dtype != compute_type(call_.type)) return nullptr;
-    const bool fits = dsl::shape_of(*handle.layout) == trace_.updates &&
-                      device_of(*handle.layout) == device_of(*target_.layout);
-    return fits ? &handle : nullptr;
+    if (parts.size != 1 || parts.code[0].kind != Instruction::input) return std::nullopt;
+    const Handle handle = handle_of(*parts.slots);
+    if (!handle.layout || !handle.layout->contiguous || handle.layout->dtype != compute_type(call_.type))
+      return std::nullopt;
+    const bool fits =
+        dsl::shape_of(*handle.layout) == trace_.updates && device_of(*handle.layout) == device_of(*target_.layout);
+    return fits ? std::optional(handle) : std::nullopt;
   }
 
   detail::ScatterSites& sites_;

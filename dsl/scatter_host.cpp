@@ -1,4 +1,5 @@
-// dsl/scatter_host.cpp -- scatters on the CPU: updates of a bin are joined by one thread, in the order of their numbers.
+// dsl/scatter_host.cpp -- scatters on the CPU: updates of a bin are joined by one thread, in the order of their
+// numbers.
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -34,7 +35,8 @@ Sorted sort_by_bin(const ScatterJob& job) {
     std::partial_sum(next.begin(), next.end(), next.begin());
     sorted.order.resize(static_cast<std::size_t>(next.back()));
     for (std::int64_t i = 0; i < job.count; ++i)
-      if (is_inside(job.keys[i])) sorted.order[static_cast<std::size_t>(next[static_cast<std::size_t>(job.keys[i])]++)] = i;
+      if (is_inside(job.keys[i]))
+        sorted.order[static_cast<std::size_t>(next[static_cast<std::size_t>(job.keys[i])]++)] = i;
   }
   for (std::size_t at = 0; at < sorted.order.size(); ++at) {
     const std::int64_t bin = job.keys[sorted.order[at]];
@@ -57,8 +59,10 @@ struct Types {
 template <class A>
 A joined(detail::Scattering operation, A a, A b) {
   if constexpr (requires { a < b; }) {
-    if (operation == detail::Scattering::maximum) return a != a || b != b ? (a != a ? a : b) : a < b || (a == b && 1 / static_cast<double>(a) < 0) ? b : a;
-    if (operation == detail::Scattering::minimum) return a != a || b != b ? (a != a ? a : b) : b < a || (a == b && 1 / static_cast<double>(b) < 0) ? b : a;
+    if (operation == detail::Scattering::maximum)
+      return a != a || b != b ? (a != a ? a : b) : a < b || (a == b && 1 / static_cast<double>(a) < 0) ? b : a;
+    if (operation == detail::Scattering::minimum)
+      return a != a || b != b ? (a != a ? a : b) : b < a || (a == b && 1 / static_cast<double>(b) < 0) ? b : a;
   }
   if constexpr (std::is_integral_v<A>) {
     return static_cast<A>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));  // wraps
@@ -100,7 +104,8 @@ struct Work {
     T* const to = static_cast<T*>(job.target) + (o * job.bins + sorted.bins[b]) * job.inner;
     for (std::int64_t at = sorted.first[b]; at < sorted.first[b + 1]; ++at) {
       const std::int64_t number = sorted.order[static_cast<std::size_t>(at)];
-      const U* const from = static_cast<const U*>(job.updates) + (job.one_update ? 0 : (o * job.count + number) * job.inner);
+      const U* const from =
+          static_cast<const U*>(job.updates) + (job.one_update ? 0 : (o * job.count + number) * job.inner);
       const bool is_first = at == sorted.first[b];
       for (std::int64_t c = begin; c < end; ++c) {
         const A value = static_cast<A>(from[job.one_update ? 0 : c]);

@@ -38,7 +38,8 @@ const runtime::LoadedKernel& loaded(const KernelSource& source, runtime::DeviceI
 /// Memory of the call, freed in the order of its stream.
 class Scratch {
  public:
-  Scratch(runtime::DeviceId device, runtime::NativeStream stream) : backend_(runtime::backend(device)), stream_(stream) {}
+  Scratch(runtime::DeviceId device, runtime::NativeStream stream)
+      : backend_(runtime::backend(device)), stream_(stream) {}
   ~Scratch() {
     for (void* memory : memory_) backend_.release(memory, stream_);
   }
@@ -102,7 +103,8 @@ class SortedScatter {
     detail::LaunchControl control;
     control.stream = stream_;
     control.has_stream = true;
-    detail::evaluate(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .launch = &control});
+    detail::evaluate(site,
+                     {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .launch = &control});
     return OwnedHandle(result);
   }
 

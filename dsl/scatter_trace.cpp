@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dsl/recorder.h"
-#include "dsl/taking.h"
+#include "dsl/taken_shape.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -32,7 +32,8 @@ class PartList {
       add_word(shape.extents[axis], axis + 1 < shape.rank ? shape.extents[axis + 1] : 0);
   }
   void evaluate(detail::Site& site, detail::Target* targets, unsigned count, detail::FunctionTrace trace,
-                const void* environment, const void* signature, const detail::ScatterTarget* scatter, Where where) const {
+                const void* environment, const void* signature, const detail::ScatterTarget* scatter,
+                Where where) const {
     detail::evaluate(site, {.parts = parts_.data(),
                             .part_count = static_cast<unsigned>(parts_.size()),
                             .target_count = count,
@@ -70,7 +71,9 @@ struct Recording {
   NodeId literal(std::int64_t value, DType type = DType::i64) const {
     return detail::record_literal(r, type, static_cast<std::uint64_t>(value), 0, where);
   }
-  NodeId cast(NodeId value, DType to) const { return type(value) == to ? value : detail::record_cast(r, value, to, where); }
+  NodeId cast(NodeId value, DType to) const {
+    return type(value) == to ? value : detail::record_cast(r, value, to, where);
+  }
   NodeId view(NodeId value, detail::ViewKind kind, const std::int64_t* numbers, int count) const {
     return detail::record_view(r, value, static_cast<int>(kind), numbers, static_cast<unsigned>(count), where);
   }
@@ -94,8 +97,9 @@ Position position_of(const Recording& record, NodeId index, const TracedArgument
   const NodeId zero = record.literal(0);
   const NodeId position = record.op(
       Op::where, type, {record.op(Op::lt, DType::b1, {given, zero}), record.op(Op::add, type, {given, end}), given});
-  return {position, record.op(Op::logical_and, DType::b1,
-                              {record.op(Op::ge, DType::b1, {position, zero}), record.op(Op::lt, DType::b1, {position, end})})};
+  return {position,
+          record.op(Op::logical_and, DType::b1,
+                    {record.op(Op::ge, DType::b1, {position, zero}), record.op(Op::lt, DType::b1, {position, end})})};
 }
 
 struct Environment {
@@ -163,8 +167,9 @@ constexpr char places_signature = 0, keys_signature = 0, updates_signature = 0, 
 
 bool is_number(const Parts& parts) { return parts.code[0].kind == Instruction::argument; }
 
-OwnedHandle evaluated(const PartList& parts, detail::Site& site, DType type, const Shape& shape, runtime::DeviceId device,
-                      detail::FunctionTrace trace, const Environment& e, const void* signature) {
+OwnedHandle evaluated(const PartList& parts, detail::Site& site, DType type, const Shape& shape,
+                      runtime::DeviceId device, detail::FunctionTrace trace, const Environment& e,
+                      const void* signature) {
   OwnedHandle result = allocate_on(device, type, shape, "scatter", e.where);
   Handle handle = result.get();
   detail::Target target{&handle, type, false};

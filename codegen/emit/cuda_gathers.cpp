@@ -10,9 +10,9 @@ namespace kiln::codegen::cuda {
 /// What stands for an element that does not exist.
 std::string Writer::missing_text(std::size_t a) const {
   const DType type = kernel_.accesses[a].type, part = real_of(type);
-  const std::string value =
-      part == DType::f32 || part == DType::f64 ? literal(part, missing_bits(part))
-                                               : fmt::format("{}({:#x})", storage_type(part), missing_bits(part));
+  const std::string value = part == DType::f32 || part == DType::f64
+                                ? literal(part, missing_bits(part))
+                                : fmt::format("{}({:#x})", storage_type(part), missing_bits(part));
   if (!is_complex(type)) return value;
   return fmt::format("{0}({1}({2}, {2}))", storage(a), type == DType::c64 ? "make_float2" : "make_double2", value);
 }
@@ -110,11 +110,10 @@ std::vector<Writer::RowGather> ColumnWriter::gathers_below(std::span<const NodeI
 /// The same for a batch of rows, each with indices of its own.
 void ColumnWriter::load_batch_gathers(const std::vector<RowGather>& gathers, const std::string& beyond) {
   std::vector<NodeId> roots;
+  for (const RowGather& gather : gathers) roots.push_back(kernel_.body[gather.node].operands[gather_displacement]);
   for (const RowGather& gather : gathers)
-    roots.push_back(kernel_.body[gather.node].operands[gather_displacement]);
-  for (const RowGather& gather : gathers)
-    line("{0} {1}[{2}][{3}] = {{}}; bool {1}_exists[{2}] = {{}};", storage(gather.access), gather.name,
-         schedule_.items, schedule_.vector);
+    line("{0} {1}[{2}][{3}] = {{}}; bool {1}_exists[{2}] = {{}};", storage(gather.access), gather.name, schedule_.items,
+         schedule_.vector);
   if (schedule_.resident) open("if (last > 0)");
   unrolled("u", schedule_.items);
   line("const int k = 0;  // one index for all columns of the thread");

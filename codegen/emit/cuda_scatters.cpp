@@ -58,7 +58,8 @@ void Writer::define_join(std::size_t a) {
   } else {  // a part of a word
     const bool one = size_of(type) == 1;
     body = fmt::format(
-        "  const u64 address = reinterpret_cast<u64>(to);\n  u32* const word = reinterpret_cast<u32*>(address & ~u64(3));\n"
+        "  const u64 address = reinterpret_cast<u64>(to);\n  u32* const word = reinterpret_cast<u32*>(address & "
+        "~u64(3));\n"
         "  const u32 shift = u32(address & 3) * 8;\n  u32 seen = *word, old;\n  do {{\n    old = seen;\n"
         "    const {0} now = {0}(old >> shift);\n    const {0} next = {1};\n"
         "    seen = atomicCAS(word, old, (old & ~({2}u << shift)) | (u32({3}(next)) << shift));\n"
@@ -95,7 +96,8 @@ void Writer::binned() {
   row_pointers({});
   pointers_[a] = "own";
   const int tile = schedule_.block * schedule_.items * schedule_.vector;
-  open(fmt::format("for ({0} tile = {0}(blockIdx.x) * {1}u; tile < a.n0; tile += {0}(gridDim.x) * {1}u)", index_, tile));
+  open(
+      fmt::format("for ({0} tile = {0}(blockIdx.x) * {1}u; tile < a.n0; tile += {0}(gridDim.x) * {1}u)", index_, tile));
   line("const {} i = tile + threadIdx.x * {}u;", index_, schedule_.vector);
   open("if (i < a.n0)");
   declare_loads();
@@ -120,9 +122,9 @@ void Writer::binned() {
   }
   open(fmt::format("for (u32 b = threadIdx.x; b < count_of_bins; b += {}u)", schedule_.block));
   line("{} sum = bins[b];", element);
-  const std::string joined =
-      counts_ ? "sum + bins[c * count_of_bins + b]"
-              : joined_text(kernel_.accesses[a].type, kernel_.accesses[a].scatter, "sum", "bins[c * count_of_bins + b]");
+  const std::string joined = counts_ ? "sum + bins[c * count_of_bins + b]"
+                                     : joined_text(kernel_.accesses[a].type, kernel_.accesses[a].scatter, "sum",
+                                                   "bins[c * count_of_bins + b]");
   line("for (u32 c = 1; c < copies; ++c) sum = {};", joined);
   line("if (sum != {}(0)) join_at({} + b, {});", element, field(ArgumentKind::pointer, a), value);
   close();

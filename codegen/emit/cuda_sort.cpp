@@ -201,8 +201,9 @@ KernelSource emit_sort_count() {
 
 KernelSource emit_sort_move() {
   cuda::Prelude prelude;
-  return source_of("kiln_sort_move", "// keys and numbers to the places of their digits, equal digits in their order\n" +
-                                         prelude.text() + arguments_text + move_text);
+  return source_of("kiln_sort_move",
+                   "// keys and numbers to the places of their digits, equal digits in their order\n" + prelude.text() +
+                       arguments_text + move_text);
 }
 
 KernelSource emit_join_runs(DType type) {

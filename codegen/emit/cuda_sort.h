@@ -2,8 +2,9 @@
 //
 // A counting sort by digits of 8 bits, lowest first: `count` counts the digits of each tile, a running sum over digits
 // and tiles (in that order) gives where each starts, `move` puts keys and numbers there, equal digits in their order.
-// `join` walks chunks of the sorted keys: a run inside a chunk joins the target; the first and the last run may go on in
-// neighbours, and become entries of the next level, which is sorted as well and treated alike, until one chunk is left.
+// `join` walks chunks of the sorted keys: a run inside a chunk joins the target; the first and the last run may go on
+// in neighbours, and become entries of the next level, which is sorted as well and treated alike, until one chunk is
+// left.
 #pragma once
 
 #include <kiln/dtype.h>
@@ -12,10 +13,10 @@
 
 namespace kiln::codegen {
 
-inline constexpr int sort_digits = 256;       ///< values of a digit
-inline constexpr int sort_block = 256;        ///< threads
-inline constexpr int sort_tile = 4096;        ///< keys of one block
-inline constexpr int join_chunk = 64;         ///< entries of one level that one entry of the next stands for, twice
+inline constexpr int sort_digits = 256;  ///< values of a digit
+inline constexpr int sort_block = 256;   ///< threads
+inline constexpr int sort_tile = 4096;   ///< keys of one block
+inline constexpr int join_chunk = 64;    ///< entries of one level that one entry of the next stands for, twice
 
 /// Arguments of all kernels, as these are printed; those that a kernel does not take are null.
 struct SortArguments {
@@ -23,7 +24,7 @@ struct SortArguments {
   const void* numbers = nullptr;  ///< u32 place of each key's update; null: its own place
   void* sorted_keys = nullptr;
   void* sorted_numbers = nullptr;
-  void* counts = nullptr;        ///< `count`: u32 [digit][tile]; `move`: u64 running sums of them, each with its own
+  void* counts = nullptr;  ///< `count`: u32 [digit][tile]; `move`: u64 running sums of them, each with its own
   const void* values = nullptr;
   void* target = nullptr;
   void* next_keys = nullptr;  ///< `join`: of the next level, two per chunk

@@ -136,7 +136,8 @@ void Writer::tile_move(std::size_t a, bool store, bool inside) {
 
 void Writer::tile_reads(bool inside) {
   bool any = false;
-  for (std::size_t a = 0; a < kernel_.first_store(); ++a) any = any || (!is_iota(a) && !is_gathered(a) && !is_turned(a));
+  for (std::size_t a = 0; a < kernel_.first_store(); ++a)
+    any = any || (!is_iota(a) && !is_gathered(a) && !is_turned(a));
   if (!any) return;
   unrolled("p", passes(schedule_.vector));
   line("const {0} r = row + p * {1}u + y{2}, c = column + x{2};", index_, pass_rows(schedule_.vector),

@@ -169,11 +169,11 @@ class Writer {
   std::string index_;                  ///< unsigned type of positions
   std::string step_;                   ///< signed type of strides and offsets
   std::vector<std::string> pointers_;  ///< pointer (or i64 start of an iota) of each access, outer axes included
-  bool counts_ = false;  ///< blocks count hits, and scatter their numbers at the end
+  bool counts_ = false;                ///< blocks count hits, and scatter their numbers at the end
   std::vector<RowGather> row_gathers_;
   std::map<NodeId, std::string> row_gather_names_;  ///< their elements, where they have been loaded
-  std::vector<int> turned_;            ///< accesses that go through shared memory
-  int turned_axis_ = -1;               ///< the axis along which they are contiguous
+  std::vector<int> turned_;                         ///< accesses that go through shared memory
+  int turned_axis_ = -1;                            ///< the axis along which they are contiguous
 };
 
 }  // namespace kiln::codegen::cuda

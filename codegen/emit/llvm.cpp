@@ -102,7 +102,8 @@ void KernelPrinter::print_row_bases() {
   }
   for (std::size_t a = 0; a < states.size(); ++a) {
     const AccessState& state = states[a];
-    if (!state.access->store && !state.access->iota && !state.access->gathered && !loads_vector(a)) values_[a] = load_broadcast(b, state);
+    if (!state.access->store && !state.access->iota && !state.access->gathered && !loads_vector(a))
+      values_[a] = load_broadcast(b, state);
   }
 }
 

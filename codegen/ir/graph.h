@@ -48,7 +48,8 @@ enum class NodeKind : std::uint8_t {
 
 /// Operands of a gather, all i64. The element lies `displacement + affine` elements behind the address of the access.
 /// Where the displacement is negative there is no element; where `affine` is not in [0, reach] the point lies past the
-/// end of the loop. Nothing is read then, and the value is that of missing elements: NaN (complex: both parts), 0, false.
+/// end of the loop. Nothing is read then, and the value is that of missing elements: NaN (complex: both parts), 0,
+/// false.
 enum GatherOperand : std::uint8_t { gather_displacement, gather_affine, gather_reach };
 
 /// The bits of a missing element: a quiet NaN in floating types, else 0.

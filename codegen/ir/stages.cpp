@@ -18,7 +18,8 @@ std::vector<char> changes_along(const Kernel& kernel, std::size_t axis) {
     for (const NodeId operand : node.inputs()) changes[id] |= changes[operand];
     if (node.kind == NodeKind::load || node.kind == NodeKind::iota)
       changes[id] = kernel.accesses[node.payload].axes[axis] != AxisClass::broadcast ? 1 : 0;
-    if (node.kind == NodeKind::reduce && axis >= static_cast<std::size_t>(kernel.rank - kernel.reduced)) changes[id] = 0;
+    if (node.kind == NodeKind::reduce && axis >= static_cast<std::size_t>(kernel.rank - kernel.reduced))
+      changes[id] = 0;
     if (node.kind == NodeKind::scan) changes[id] = 1;
   }
   return changes;

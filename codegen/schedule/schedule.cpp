@@ -47,8 +47,7 @@ int widest(const Kernel& kernel) {
   std::size_t bytes = 1;
   for (const Access& access : kernel.accesses) {
     if (access.iota || access.places || access.scatter != Scatter::none) continue;
-    if ((access.store || inner_class(access) != AxisClass::broadcast))
-      bytes = std::max(bytes, size_of(access.type));
+    if ((access.store || inner_class(access) != AxisClass::broadcast)) bytes = std::max(bytes, size_of(access.type));
   }
   return static_cast<int>(bytes);
 }

@@ -47,7 +47,7 @@ struct Schedule {
   int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work
   int columns = 1;          ///< column_reduction, scan: threads side by side along the kept axes; not in the text
   int parts = 1;            ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
-  int bins = 0;  ///< > 0: blocks scatter into sums of their own first, with room for so many
+  int bins = 0;             ///< > 0: blocks scatter into sums of their own first, with room for so many
   std::string reason;       ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };

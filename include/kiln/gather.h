@@ -6,9 +6,10 @@
 //   source    an array or view of any dtype and strides is read where it lies. Another expression, and a view that has
 //             to be copied to be numbered without an axis, is computed first (explain() says so)
 //   indices   integers of any type and rank, or an expression of such; negative ones count from the end
-//   outside   an index that is not in [-n, n) never reads other memory. There is no element: the result is NaN (complex:
-//             NaN in both parts), 0 for integers, false for bool; kl::OutOfRange chooses other meanings. A kernel cannot
-//             throw, and both devices agree
+//   outside   an index that is not in [-n, n) never reads other memory. There is no element: the result is NaN
+//   (complex:
+//             NaN in both parts), 0 for integers, false for bool; kl::OutOfRange chooses other meanings. A kernel
+//             cannot throw, and both devices agree
 //   overlap   x = kl::take(x, i) reads all before it writes, as every assignment does
 //   errors    ShapeError at evaluation (in kl::jit: at the first call) for an axis that the source does not have, more
 //             than 8 axes, elements of an empty axis, shapes that do not agree in take_along_axis
@@ -61,7 +62,8 @@ auto take_as(Where where, const TakeCall& call, const X& x, const I& indices) {
     const NodeId source = x.node_as(X::dtype, where), at = node_as(recorder, indices, index_type, where);
     return Sym<typename ElementOf<A::type.type>::type>(recorder, record_take(recorder, call, source, at, where));
   } else {
-    using S = Taken<A::type.type, typename A::template Structure<A::type.type>, typename B::template Structure<index_type>>;
+    using S =
+        Taken<A::type.type, typename A::template Structure<A::type.type>, typename B::template Structure<index_type>>;
     Slot number;
     const Slot words{nullptr, {call.flags, static_cast<std::uint64_t>(call.axis)}};
     const Take take = take_both(take_of<const X&>(), take_both(take_of<const I&>(), take_slots(1, false)));
@@ -71,8 +73,8 @@ auto take_as(Where where, const TakeCall& call, const X& x, const I& indices) {
 
 }  // namespace detail
 
-/// NumPy's take: the elements of `x` at `indices` along `axis`, which is replaced by the axes of `indices`. An embedding
-/// lookup is kl::take(table, ids, 0).
+/// NumPy's take: the elements of `x` at `indices` along `axis`, which is replaced by the axes of `indices`. An
+/// embedding lookup is kl::take(table, ids, 0).
 template <class X, class I>
 auto take(const X& x, const I& indices, detail::TakeAxis axis, OutOfRange mode = OutOfRange::missing,
           detail::Where w = detail::Where::current()) {

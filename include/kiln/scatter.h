@@ -6,13 +6,15 @@
 //   target    an Array or View that has elements, of any dtype but bool; changed in place, on its device
 //   indices   integers of any type and rank, or an expression of such; negative ones count from the end; updates of an
 //             index outside [-n, n) are dropped, and no other memory is touched
-//   updates   an array, expression or number that broadcasts to the shape of the target with `axis` replaced by the axes
+//   updates   an array, expression or number that broadcasts to the shape of the target with `axis` replaced by the
+//   axes
 //             of `indices`; as if all updates were complete before the first one is added, whatever overlaps
 //   repeats   the same device, shapes and layouts give the same bits. Sums of floats have a fixed order: updates are
 //             sorted by their index and added in runs (f16 and bf16 in f32, rounded once). kl::unordered lets them meet
-//             in any order instead, which takes less memory and is often faster on a GPU; results then differ in the last
-//             bits from run to run. Integers, and the largest and smallest, do not depend on the order
-//   errors    ShapeError for a missing axis, updates that do not fit, a target without elements of its own; TypeError at
+//             in any order instead, which takes less memory and is often faster on a GPU; results then differ in the
+//             last bits from run to run. Integers, and the largest and smallest, do not depend on the order
+//   errors    ShapeError for a missing axis, updates that do not fit, a target without elements of its own; TypeError
+//   at
 //             compile time for floating updates of integers and complex ones of reals
 //   stream    asynchronous on the current stream of the thread
 //
@@ -35,9 +37,8 @@ inline constinit ScatterSites scatter_sites{};
 
 /// A number as the only instruction of a program.
 template <class C>
-inline constexpr Instruction number_code{.kind = Instruction::argument,
-                                         .type = Operand<C>::type.type,
-                                         .source = Operand<C>::type.type};
+inline constexpr Instruction number_code{
+    .kind = Instruction::argument, .type = Operand<C>::type.type, .source = Operand<C>::type.type};
 
 /// Kinds as in NumPy's same_kind casting: floats join floats of any width, integers join everything.
 constexpr bool may_join(DType target, OperandType updates) {
@@ -60,8 +61,9 @@ auto with_parts(const X& x, Visit visit) {
 template <Scattering Operation, class X, class I, class U>
 void scatter_as(X& target, const I& indices, const U& updates, bool unordered, std::int64_t axis, Where where) {
   constexpr DType type = std::remove_cvref_t<X>::dtype;
-  static_assert(role_of<I> != Role::traced && role_of<U> != Role::traced,
-                "kiln: a scatter changes an array and is a statement; return indices and updates from the kl::jit lambda");
+  static_assert(
+      role_of<I> != Role::traced && role_of<U> != Role::traced,
+      "kiln: a scatter changes an array and is a statement; return indices and updates from the kl::jit lambda");
   static_assert(role_of<I> == Role::array && is_integer(Operand<I>::type.type),
                 "kiln: indices are an array or expression of integers");
   static_assert(type != DType::b1, "kiln: bool targets have no sums; scatter into integers and compare");
@@ -130,9 +132,9 @@ Array<std::int64_t> bincount(const I& indices, std::int64_t n, detail::Where w =
   return counts;
 }
 
-/// How many elements lie in each of `bins` equal parts of [lo, hi]: NumPy's rule, part i is [edge i, edge i + 1), the last
-/// one includes hi; elements outside, and NaN, are not counted. Edges are lo + i * ((hi - lo) / bins), in f32 for f16, bf16
-/// and f32 elements, else in f64.
+/// How many elements lie in each of `bins` equal parts of [lo, hi]: NumPy's rule, part i is [edge i, edge i + 1), the
+/// last one includes hi; elements outside, and NaN, are not counted. Edges are lo + i * ((hi - lo) / bins), in f32 for
+/// f16, bf16 and f32 elements, else in f64.
 template <class X>
   requires(detail::array_operand<X>)
 Array<std::int64_t> histogram(const X& x, std::int32_t bins, double lo, double hi,

@@ -166,7 +166,8 @@ TEST_P(Scatter, AnyAxisAndLayout) {
               static_cast<double>(values[static_cast<std::size_t>((o * 6 + i) * inner + c)]);
         }
     const auto got = kl::Array<T>(target).to_host();
-    for (std::size_t k = 0; k < want.size(); ++k) ASSERT_EQ(static_cast<double>(got[k]), want[k]) << what << " axis " << axis;
+    for (std::size_t k = 0; k < want.size(); ++k)
+      ASSERT_EQ(static_cast<double>(got[k]), want[k]) << what << " axis " << axis;
     double total = 0, all = 0;
     for (const double v : want) total += v;
     for (const T v : whole.to_host()) all += static_cast<double>(v);
@@ -255,7 +256,8 @@ TEST_P(Scatter, Histograms) {
   EXPECT_EQ(kl::bincount(kl::from_host<std::int32_t>({0, 1, 1, 5, -1, 3}), 4).to_host(),
             (std::vector<std::int64_t>{1, 2, 0, 1}));
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  const kl::Array<float> edges = kl::from_host<float>({0, 0.25f, 0.5f, 1, 1.0000001f, -0.0001f, nan, inf, -inf, 0.999f});
+  const kl::Array<float> edges =
+      kl::from_host<float>({0, 0.25f, 0.5f, 1, 1.0000001f, -0.0001f, nan, inf, -inf, 0.999f});
   EXPECT_EQ(kl::histogram(edges, 4, 0, 1).to_host(), (std::vector<std::int64_t>{1, 1, 1, 2}));
   std::vector<float> x = values::random<float>(50000, 3, 2);
   const auto got = kl::histogram(kl::from_host(x), 1000, -2, 2).to_host();

@@ -73,8 +73,20 @@ void expect_flat(Index n, const std::vector<Index>& indices, kl::OutOfRange mode
 }
 
 TEST_P(Take, EveryDtypeAndMode) {
-  const std::vector<Index> indices = {0, 1, 99, -1, -100, 100, -101, 57, 1'000'000'007, -1'000'000'007,
-                                      std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max(), 33, 34};
+  const std::vector<Index> indices = {0,
+                                      1,
+                                      99,
+                                      -1,
+                                      -100,
+                                      100,
+                                      -101,
+                                      57,
+                                      1'000'000'007,
+                                      -1'000'000'007,
+                                      std::numeric_limits<Index>::min(),
+                                      std::numeric_limits<Index>::max(),
+                                      33,
+                                      34};
   for (const kl::OutOfRange mode : {kl::OutOfRange::missing, kl::OutOfRange::clip, kl::OutOfRange::wrap}) {
     expect_flat<bool>(100, indices, mode);
     expect_flat<std::int8_t>(100, indices, mode);
@@ -166,7 +178,8 @@ TEST_P(Take, SourcesOfAnyLayout) {
     const Index count = axis == 0 ? columns : rows;
     for (Index c = 0; c < count; ++c)
       for (Index m = 0; m < 6; ++m) {
-        const Index at = position(ids[static_cast<std::size_t>(m)], axis == 0 ? rows : columns, kl::OutOfRange::missing);
+        const Index at =
+            position(ids[static_cast<std::size_t>(m)], axis == 0 ? rows : columns, kl::OutOfRange::missing);
         const float value = got[static_cast<std::size_t>(axis == 0 ? m * columns + c : c * 6 + m)];
         if (at < 0) {
           EXPECT_TRUE(std::isnan(value)) << what;
@@ -242,7 +255,8 @@ TEST_P(Take, ReductionsOverTakenElementsAreOneKernel) {
     const Index table = 50, bags = 37, per_bag = 11;
     const std::vector<float> w = counted<float>(table * width);
     std::vector<std::int32_t> ids;
-    for (Index k = 0; k < bags * per_bag; ++k) ids.push_back(static_cast<std::int32_t>((k * 7919) % table - (k % 2 ? table : 0)));
+    for (Index k = 0; k < bags * per_bag; ++k)
+      ids.push_back(static_cast<std::int32_t>((k * 7919) % table - (k % 2 ? table : 0)));
     const kl::Array<float> weights = kl::from_host(w, {table, width});
     const kl::Array<std::int32_t> bag = kl::from_host(ids, {bags, per_bag});
     const auto e = kl::sum(kl::take(weights, bag, 0), 1);
@@ -322,7 +336,8 @@ TEST_P(Take, AlongAnAxisWithTheIndicesOfTheSameRows) {
     EXPECT_TRUE(std::isnan(shared[r * 4 + 3]));
   }
   const std::vector<Index> columns = {5, 0, 1};
-  const auto down = kl::eval(kl::take_along_axis(a(kl::all, kl::range(0, 3)), kl::from_host(columns, {1, 3}), 0)).to_host();
+  const auto down =
+      kl::eval(kl::take_along_axis(a(kl::all, kl::range(0, 3)), kl::from_host(columns, {1, 3}), 0)).to_host();
   for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(down[c], x[static_cast<std::size_t>(columns[c]) * 50 + c]);
 }
 
@@ -362,17 +377,6 @@ TEST_P(Take, ViewsOfTakesAndNumbersAsIndices) {
   for (std::size_t c = 0; c < 6; ++c) EXPECT_EQ(row.to_host()[c], x[6 * 6 + c]);
 }
 
-TEST_P(Take, OneHot) {
-  const kl::Array<std::int32_t> i = kl::from_host<std::int32_t>({2, 0, 5, -1, 3}, {5});
-  const auto got = kl::eval(kl::one_hot<float>(i, 4));
-  ASSERT_EQ(got.shape(), kl::Shape({5, 4}));
-  const std::vector<float> want = {0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  EXPECT_EQ(got.to_host(), want);
-  const auto traced = kl::jit([](auto ids) { return kl::one_hot<float>(ids, 4); });
-  const kl::Array<float> same = traced(i);
-  EXPECT_EQ(same.to_host(), want);
-}
-
 TEST_P(Take, RefusesWhatHasNoMeaning) {
   const kl::Array<float> a = kl::zeros<float>({3, 4});
   const kl::Array<Index> i = kl::zeros<Index>({2});
@@ -381,7 +385,8 @@ TEST_P(Take, RefusesWhatHasNoMeaning) {
   EXPECT_THROW(kl::eval(kl::take(kl::zeros<float>({0, 4}), i, 0)), kl::ShapeError);
   EXPECT_THROW(kl::eval(kl::take_along_axis(a, i, 0)), kl::ShapeError);
   EXPECT_THROW(kl::eval(kl::take_along_axis(a, kl::zeros<Index>({2, 2}), 0)), kl::ShapeError);
-  EXPECT_THROW(kl::eval(kl::take(kl::zeros<float>({1, 1, 1, 1, 1}), kl::zeros<Index>({1, 1, 1, 1, 1}), 0)), kl::ShapeError);
+  EXPECT_THROW(kl::eval(kl::take(kl::zeros<float>({1, 1, 1, 1, 1}), kl::zeros<Index>({1, 1, 1, 1, 1}), 0)),
+               kl::ShapeError);
   EXPECT_EQ(kl::eval(kl::take(kl::zeros<float>({0, 4}), kl::zeros<Index>({0}), 0)).shape(), kl::Shape({0, 4}));
 }
 

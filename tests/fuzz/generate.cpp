@@ -2,13 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/fuzz/program.h"
-#include "tests/fuzz/random.h"
+#include "tests/fuzz/generator.h"
 
 namespace fuzz {
 namespace {
-
-constexpr std::int64_t max_elements = 20000;
 
 const std::vector<DType> operand_types = {DType::f32, DType::f32,  DType::f32,  DType::f32, DType::f64, DType::f16,
                                           DType::f16, DType::bf16, DType::bf16, DType::i32, DType::i64, DType::u8,
@@ -29,34 +26,7 @@ bool is_comparison(Op op) {
          op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
 }
 
-class Generator {
- public:
-  explicit Generator(std::uint64_t seed) : random_(seed) { program_.seed = seed; }
-  Program run();
-
- private:
-  Shape universe();
-  void add_operand();
-  void lay_out(Operand& operand);
-  void add_view_of_memory(Operand& operand, int of);
-  int add(Node node);
-  int pick_node();
-  int as_type(int node, DType type);
-  void elementwise();
-  void binary(int a, Op op);
-  void choose();
-  void reduce();
-  void scan();
-  void view();
-  void take();
-  void outputs();
-  int number(DType type);
-  Node& node(int n) { return program_.nodes[static_cast<std::size_t>(n)]; }
-
-  Random random_;
-  Program program_;
-  Shape universe_;
-};
+}  // namespace
 
 Shape Generator::universe() {
   static const std::vector<std::int64_t> extents = {1,  2,  3,  4,  5,   7,   8,   16,   17,
@@ -283,34 +253,6 @@ void Generator::scan() {
   add(scanned);
 }
 
-/// Elements at i * factor + start, where i are the coordinates of some node.
-void Generator::take() {
-  const int a = pick_node(), b = pick_node();
-  const Shape source = node(a).shape, indices = node(b).shape;
-  if (source.empty() || indices.empty() || source.size() + indices.size() > 6) return;
-  const int axis = random_.below(static_cast<int>(source.size()));
-  const std::int64_t extent = source[static_cast<std::size_t>(axis)];
-  if (extent == 0 || count(indices) * (count(source) / extent) > max_elements) return;
-  Node taken{.kind = NodeKind::take, .type = node(a).type, .axes = {axis}, .mode = random_.below(3)};
-  taken.shape = source;
-  taken.shape.erase(taken.shape.begin() + axis);
-  taken.shape.insert(taken.shape.begin() + axis, indices.begin(), indices.end());
-  const int along = random_.below(static_cast<int>(indices.size()));
-  const auto number = [&](std::int64_t value) {
-    return add({.kind = NodeKind::literal, .type = DType::i64, .value = static_cast<double>(value)});
-  };
-  const auto joined = [&](Op op, int x, int y) {
-    return add({.kind = NodeKind::operation, .type = DType::i64, .shape = indices, .inputs = {x, y}, .op = op});
-  };
-  int at = add({.kind = NodeKind::index, .type = DType::i64, .shape = indices, .inputs = {b}, .axes = {along}});
-  at = joined(Op::mul, at, number(random_.pick(std::vector<int>{1, 1, 3, 7, 0})));
-  at = joined(Op::add, at, number(random_.below(5)));
-  if (taken.mode == 0) at = joined(Op::mod, at, number(extent));
-  if (random_.chance(40)) at = joined(Op::sub, at, number(extent));
-  taken.inputs = {a, at};
-  add(taken);
-}
-
 void Generator::view() {
   const int a = pick_node();
   const Shape& shape = node(a).shape;
@@ -408,8 +350,6 @@ Program Generator::run() {
   outputs();
   return std::move(program_);
 }
-
-}  // namespace
 
 Program generate(std::uint64_t seed) { return Generator(seed).run(); }
 

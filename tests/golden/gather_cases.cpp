@@ -10,8 +10,8 @@ using codegen::NodeId;
 NodeId checked(Builder& b, NodeId index, NodeId extent, NodeId stride) {
   const NodeId zero = b.number(DType::i64, 0), given = b.cast(index, DType::i64);
   const NodeId at = b.op(Op::where, {b.op(Op::lt, {given, zero}), b.op(Op::add, {given, extent}), given});
-  const NodeId valid = b.kernel.body.operation(
-      Op::bit_and, DType::b1, std::array{b.op(Op::ge, {at, zero}), b.op(Op::lt, {at, extent})});
+  const NodeId valid =
+      b.kernel.body.operation(Op::bit_and, DType::b1, std::array{b.op(Op::ge, {at, zero}), b.op(Op::lt, {at, extent})});
   const NodeId far = stride == codegen::no_node ? at : b.op(Op::mul, {at, stride});
   return b.op(Op::where, {valid, far, b.kernel.body.literal(DType::i64, ~std::uint64_t{0})});
 }

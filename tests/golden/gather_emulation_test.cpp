@@ -27,7 +27,9 @@ namespace kiln::golden {
 namespace {
 
 /// Of an axis of n places, those outside included.
-std::int64_t index_of(std::size_t i, std::int64_t n) { return static_cast<std::int64_t>(i * 7919 % static_cast<std::size_t>(2 * n + 4)) - n - 2; }
+std::int64_t index_of(std::size_t i, std::int64_t n) {
+  return static_cast<std::int64_t>(i * 7919 % static_cast<std::size_t>(2 * n + 4)) - n - 2;
+}
 std::int64_t place_of(std::int64_t index, std::int64_t n) {
   if (index < 0) index += n;
   return index < 0 || index >= n ? -1 : index;

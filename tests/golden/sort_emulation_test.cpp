@@ -1,5 +1,5 @@
-// tests/golden/sort_emulation_test.cpp -- the kernels that sort updates and join runs, compiled for the CPU, against plain
-// loops: every number of keys around the sizes of tiles and chunks, long runs, dropped keys.
+// tests/golden/sort_emulation_test.cpp -- the kernels that sort updates and join runs, compiled for the CPU, against
+// plain loops: every number of keys around the sizes of tiles and chunks, long runs, dropped keys.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -144,8 +144,8 @@ TEST(SortedScatter, JoinsEveryUpdateOnceToItsBin) {
           for (std::size_t i = 0; i < count; ++i)
             for (std::int64_t c = 0; c < shape.inner && keys[i] < bins; ++c)
               want[static_cast<std::size_t>((o * bins + keys[i]) * shape.inner + c)] +=
-                  updates[static_cast<std::size_t>((o * static_cast<std::int64_t>(count) + static_cast<std::int64_t>(i)) *
-                                                       shape.inner + c)];
+                  updates[static_cast<std::size_t>(
+                      (o * static_cast<std::int64_t>(count) + static_cast<std::int64_t>(i)) * shape.inner + c)];
         join("join_f32", keys, bins, shape.outer, shape.inner, updates, false, target);
         ASSERT_EQ(target, want) << bins << " bins, " << count << " updates of " << shape.outer << " x " << shape.inner;
       }

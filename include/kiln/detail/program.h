@@ -144,7 +144,8 @@ KILN_API void* begin_compile_progress(const char* name, unsigned variants);
 KILN_API void advance_compile_progress(void* bar, const char* arch);
 KILN_API void end_compile_progress(void* bar) noexcept;
 
-/// kl::scatter_add and its like: `axis` of `target` is where `indices` point. The sites belong to the types of the parts.
+/// kl::scatter_add and its like: `axis` of `target` is where `indices` point. The sites belong to the types of the
+/// parts.
 struct ScatterSites {
   Site scatter, indices, updates, counts;
 };
