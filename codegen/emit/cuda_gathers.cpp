@@ -31,17 +31,12 @@ std::string Writer::gather_text(const Graph& graph, NodeId id, const std::vector
   return fmt::format("{} ? {}[{}] : {}", condition, field(ArgumentKind::pointer, a), at, missing_text(a));
 }
 
-/// Finds the gathers of which vectors along `axis` read neighbours in memory: one index serves the whole vector.
 void Writer::find_row_gathers(std::size_t axis) {
-  const Graph& graph = kernel_.body;
-  const std::vector<char> changes = changes_along(kernel_, axis);
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    if (node.kind != NodeKind::gather || is_underaligned(node.payload)) continue;
-    const Node& affine = graph[node.operands[gather_affine]];
-    if (affine.kind != NodeKind::iota || changes[node.operands[gather_displacement]]) continue;
-    if (kernel_.accesses[affine.payload].axes[axis] != AxisClass::contiguous) continue;
-    row_gathers_.push_back({id, static_cast<std::size_t>(node.payload), static_cast<std::size_t>(affine.payload),
+  for (const NodeId id : row_gathers(kernel_, axis)) {
+    const Node& node = kernel_.body[id];
+    if (is_underaligned(node.payload)) continue;
+    row_gathers_.push_back({id, static_cast<std::size_t>(node.payload),
+                            static_cast<std::size_t>(kernel_.body[node.operands[gather_affine]].payload),
                             fmt::format("g{}", row_gathers_.size())});
   }
 }

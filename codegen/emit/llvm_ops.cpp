@@ -66,6 +66,7 @@ BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& 
       contract_(contract),
       values_(body.size()),
       uses_(body.size(), 0),
+      fixed_(body.size(), 0),
       computed_(body.size(), 0) {
   for (const Node& node : body.nodes()) {
     for (const NodeId operand : node.inputs()) ++uses_[operand];
@@ -74,7 +75,10 @@ BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& 
 }
 
 std::vector<Parts> BodyPrinter::print(const BodyInputs& inputs, std::span<const DType> output_types) {
-  for (NodeId id = 0; id < body_.size(); ++id) values_[id] = print_node(body_[id], inputs);
+  for (NodeId id = 0; id < body_.size(); ++id) {
+    if (fixed_[id] == 0) values_[id] = print_node(body_[id], inputs);
+    computed_[id] = call_;
+  }
   std::vector<Parts> outputs;
   for (std::size_t k = 0; k < body_.outputs.size(); ++k) outputs.push_back(output(k, output_types[k]));
   return outputs;

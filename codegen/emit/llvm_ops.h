@@ -28,6 +28,11 @@ class BodyPrinter {
   void set_memory(std::span<const AccessState> states) { memory_ = states; }
   const Parts& value(NodeId id) const { return values_[id]; }
   void set_value(NodeId id, Parts parts) { values_[id] = std::move(parts); }
+  /// The value of a node that print() is not to print.
+  void set_fixed(NodeId id, Parts parts) {
+    values_[id] = std::move(parts);
+    fixed_[id] = 1;
+  }
   /// What the store access of output `k`, of this type, writes.
   Parts output(std::size_t k, DType type);
 
@@ -51,6 +56,7 @@ class BodyPrinter {
   std::span<const AccessState> memory_;
   std::vector<Parts> values_;
   std::vector<int> uses_;
+  std::vector<char> fixed_;         ///< per node: its value was given
   std::vector<unsigned> computed_;  ///< per node: the call of compute() that printed it
   unsigned call_ = 0;
 };

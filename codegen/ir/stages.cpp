@@ -25,6 +25,20 @@ std::vector<char> changes_along(const Kernel& kernel, std::size_t axis) {
   return changes;
 }
 
+std::vector<NodeId> row_gathers(const Kernel& kernel, std::size_t axis) {
+  const Graph& graph = kernel.body;
+  const std::vector<char> changes = changes_along(kernel, axis);
+  std::vector<NodeId> found;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (node.kind != NodeKind::gather || changes[node.operands[gather_displacement]]) continue;
+    const Node& affine = graph[node.operands[gather_affine]];
+    if (affine.kind == NodeKind::iota && kernel.accesses[affine.payload].axes[axis] == AxisClass::contiguous)
+      found.push_back(id);
+  }
+  return found;
+}
+
 Stages stages_of(const Kernel& kernel) {
   const Graph& body = kernel.body;
   Stages stages;
