@@ -19,7 +19,7 @@ NodeId Lowering::operation(Op op, DType type, std::initializer_list<NodeId> oper
 }
 
 /// Counted in elements from the lowest address, without overflow for any index.
-NodeId Lowering::displacement(NodeId index, const TakeSpec& spec, std::int64_t extent, std::int64_t step) {
+NodeId Lowering::taken_place(NodeId index, const TakeSpec& spec, std::int64_t extent, std::int64_t step) {
   codegen::Graph& body = lowered_.body.graph;
   const bool is_signed = is_signed_integer(body[index].type);
   const DType type = is_signed ? DType::i64 : DType::u64;
@@ -97,7 +97,7 @@ bool Lowering::take_step(Place place, const Node& node) {
   const TakeSource from = source_of_take(source_, place.node);
   if (from.stored != codegen::no_node) lowered_.cuts.push_back({from.stored, {}});
   codegen::Graph& body = lowered_.body.graph;
-  const NodeId far = displacement(index, spec, source.extents[spec.axis], from.view.strides[spec.axis]);
+  const NodeId far = taken_place(index, spec, source.extents[spec.axis], from.view.strides[spec.axis]);
   NodeId value = gather_node(place, from, far);
   if (body[value].type != node.type)
     value = body.primitive(NodeKind::cast, node.type, {value}, codegen::unrounded_cast);

@@ -59,7 +59,7 @@ class Lowering {
   NodeId known(Place place);
   void cut(Place place, const Shape& shape);
   /// Of a take: how far from the start of its axis the element lies, or -1; then the element.
-  NodeId displacement(NodeId index, const codegen::TakeSpec& spec, std::int64_t extent, std::int64_t step);
+  NodeId taken_place(NodeId index, const codegen::TakeSpec& spec, std::int64_t extent, std::int64_t step);
   NodeId gather_node(Place place, const TakeSource& from, NodeId displacement);
   NodeId number(std::int64_t value, DType type);
   NodeId operation(Op op, DType type, std::initializer_list<NodeId> operands);

@@ -37,7 +37,7 @@ inline constinit ScatterSites scatter_sites{};
 
 /// A number as the only instruction of a program.
 template <class C>
-inline constexpr Instruction number_code{
+inline constexpr Instruction update_code{
     .kind = Instruction::argument, .type = Operand<C>::type.type, .source = Operand<C>::type.type};
 
 /// Kinds as in NumPy's same_kind casting: floats join floats of any width, integers join everything.
@@ -51,7 +51,7 @@ template <class X, class Visit>
 auto with_parts(const X& x, Visit visit) {
   if constexpr (is_number<X>) {
     const Slot slot = number_slot(x);
-    return visit(Parts{&number_code<X>, &slot, 1});
+    return visit(Parts{&update_code<X>, &slot, 1});
   } else {
     const auto e = expression_of(x, false);
     return visit(e.parts());
