@@ -42,7 +42,7 @@ TEST(GatherEmulation, RowsByIndex) {
   Buffer<std::int32_t> ids(static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < w.size; ++i) w[i] = bfloat16::from_bits(static_cast<std::uint16_t>(i % 0x7f00));
   for (std::size_t i = 0; i < ids.size; ++i) ids[i] = static_cast<std::int32_t>(index_of(i, table));
-  run(test, emulation::rows::kiln_rows_where_mul_bit_and_lt,
+  run(test, emulation::rows::kiln_rows_take,
       {{ids.data, nullptr, w.data, y.data},
        {{1, 0}, {0, 1}, {0, 0}, {width, 1}},
        {bytes_of(table), bytes_of(width), bytes_of(width - 1)}});
@@ -63,7 +63,7 @@ TEST(GatherEmulation, ElementsByIndex) {
     Buffer<float> x(100), y(count);
     number(x, 1, 0);
     for (std::size_t k = 0; k < count; ++k) i[k] = index_of(k, 100);
-    run(test, emulation::elements::kiln_flat_add_where_bit_and_lt,
+    run(test, emulation::elements::kiln_flat_add_take,
         {{i.data, x.data, y.data}, {{1}, {0}, {1}}, {bytes_of(std::int64_t{100})}});
     for (std::size_t k = 0; k < count; ++k) {
       const std::int64_t at = place_of(i[k], 100);
@@ -84,7 +84,7 @@ TEST(GatherEmulation, CountsOfBytes) {
   std::vector<std::uint64_t> want(256, 5);
   for (std::size_t i = 0; i < x.size; ++i) x[i] = static_cast<std::uint8_t>(i * i >> 5), want[x[i]] += 3;
   for (std::size_t b = 0; b < 256; ++b) counts[b] = 5;
-  run(test, emulation::counts::kiln_flat_where_bit_and_lt_ge,
+  run(test, emulation::counts::kiln_bins,
       {{x.data, counts.data, nullptr},
        {{1}, {0}, {0}},
        {bytes_of(std::int64_t{256}), bytes_of(std::int64_t{3}), bytes_of(std::int64_t{256})}});
@@ -102,7 +102,7 @@ TEST(GatherEmulation, HalvesJoinBesideTheirNeighbours) {
     if (place_of(i[k], 5) >= 0) want[static_cast<std::size_t>(place_of(i[k], 5))] += 0.25f;
   }
   for (std::size_t b = 0; b < 6; ++b) y[b] = bfloat16(0.0f);
-  run(test, emulation::halves::kiln_flat_where_bit_and_lt_ge,
+  run(test, emulation::halves::kiln_scatter,
       {{i.data, x.data, y.data, nullptr}, {{1}, {1}, {0}, {0}}, {bytes_of(std::int64_t{5})}});
   for (std::size_t b = 0; b < 5; ++b) EXPECT_EQ(float{y[b]}, want[b]) << b;
   EXPECT_EQ(y[5].bits, 0);

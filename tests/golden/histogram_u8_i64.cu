@@ -43,7 +43,7 @@ struct Arguments {
   i64 s2;
 };
 
-extern "C" __global__ void __launch_bounds__(256) kiln_flat_where_bit_and_lt_ge(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256) kiln_bins(const __grid_constant__ Arguments a) {
   __shared__ u32 bins[6144];
   const u32 count_of_bins = u32(a.s2);
   u32 copies = 8u;

@@ -62,7 +62,7 @@ struct Arguments {
   i64 s0;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_where_bit_and_lt_ge(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 4) kiln_scatter(const __grid_constant__ Arguments a) {
   const u32 i = (blockIdx.x * 256u + threadIdx.x) * 4u;
   if (i >= a.n0) return;
   i32 x0[4];

@@ -50,7 +50,7 @@ struct Arguments {
   i64 s0;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_add_where_bit_and_lt(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_add_take(const __grid_constant__ Arguments a) {
   const u32 i = (blockIdx.x * 256u + threadIdx.x) * 2u;
   if (i >= a.n0) return;
   i64 x0[2];

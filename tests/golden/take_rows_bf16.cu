@@ -55,7 +55,7 @@ struct Arguments {
   i64 s2;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 4) kiln_rows_where_mul_bit_and_lt(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 4) kiln_rows_take(const __grid_constant__ Arguments a) {
   const u32 i = (blockIdx.x * blockDim.x + threadIdx.x) * 8u;
   const u32 row = (blockIdx.z * gridDim.y + blockIdx.y) * blockDim.y + threadIdx.y;
   if (i >= a.n1) return;
