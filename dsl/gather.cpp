@@ -25,7 +25,7 @@ detail::ScalarArgument scalar_of(const Slot& slot, DType type) {
 }
 
 bool is_placed(Instruction::Kind kind) {
-  return (kind >= Instruction::operation && kind <= Instruction::normal) || kind >= Instruction::reduction;
+  return (kind >= Instruction::operation && kind <= Instruction::normal) || kind >= Instruction::call;
 }
 
 /// Where instruction `i` was written; operations that do not know it take the place of their surroundings.
@@ -53,6 +53,15 @@ bool has_fragments(const detail::Parts* parts, unsigned count) {
 NodeId record_structured(detail::Recorder& recorder, const Instruction* code, const Slot* slots, std::size_t i,
                          const NodeId* operands, detail::Where where) {
   const std::uint64_t* words = slots[i - 1].words;
+  if (code[i].kind == Instruction::call)
+    return detail::record_call(recorder, slots[i - 1], operands, code[i].arity, where);
+  if (code[i].kind == Instruction::traced) {
+    std::vector<detail::TracedArgument> arguments;  // a number's place on the stack holds its slot
+    for (unsigned k = 0; k < code[i].arity; ++k) arguments.push_back({operands[k], operands[k]});
+    NodeId result = 0;
+    reinterpret_cast<detail::FunctionTrace>(words[0])(recorder, nullptr, arguments.data(), &result);
+    return result;
+  }
   if (code[i].kind == Instruction::reduction)
     return detail::record_reduction(recorder, {words[0], words[1]}, code[i].type, operands, code[i].arity, where);
   if (code[i].kind == Instruction::component)
@@ -153,9 +162,14 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
     switch (step.kind) {
       case Instruction::structure:
         continue;  // read by the instruction behind it
+      case Instruction::argument:
+        node = next.scalar++;
+        break;
+      case Instruction::call:
       case Instruction::reduction:
       case Instruction::component:
       case Instruction::viewed:
+      case Instruction::traced:
         node = record_structured(recorder, program.code, program.slots, i, stack.data() + first, where);
         break;
       case Instruction::tuple:

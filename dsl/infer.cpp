@@ -45,9 +45,10 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
     operands += fmt::format("{} of {}", to_text(shapes[operand]), name_of(type_before_promotion(graph, operand)));
   }
   fail<ShapeError>(
-      "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
+      "{}{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
       "must be equal or 1: use reshape, unsqueeze or a slice to make them agree",
-      node_name(node), operands, place(where_of(graph, id)));
+      node.kind == NodeKind::call ? "" : "kl::",
+      node.kind == NodeKind::call ? graph.function(node).name : node_name(node), operands, place(where_of(graph, id)));
 }
 
 Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
@@ -109,6 +110,8 @@ const char* node_name(const Node& node) {
       return "element";
     case NodeKind::extent:
       return "extent";
+    case NodeKind::call:
+      return "function";
   }
   return "";
 }

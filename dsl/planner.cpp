@@ -68,6 +68,12 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
     case ArgumentKind::counters:
       launch.counters_at = argument.offset;
       return;
+    case ArgumentKind::function: {
+      const std::shared_ptr<const codegen::Function>& function = draft.kernel.body.functions()[argument.a];
+      launch.functions.push_back(function);
+      put(launch, argument.offset, &function->host);
+      return;
+    }
     case ArgumentKind::parameter: {
       const Parameter& parameter = draft.parameters[argument.a];
       if (parameter.constant) {

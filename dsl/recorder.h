@@ -22,6 +22,7 @@ class Recorder {
   NodeId operation(Op op, DType result, const NodeId* operands, unsigned count, Where where);
   NodeId cast(NodeId value, DType type, Where where);
   NodeId index(NodeId value, int axis, Where where);
+  NodeId call(const codegen::Function& function, const NodeId* operands, unsigned count, Where where);
   NodeId random(NodeId counter, NodeId key, bool normal, DType type, Where where);
   NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where);
   NodeId reduction(const ReductionCall& call, DType result, const NodeId* operands, unsigned count, Where where);

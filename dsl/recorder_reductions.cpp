@@ -111,8 +111,10 @@ std::shared_ptr<const codegen::Graph> trace_combiner(const std::vector<DType>& t
     if (node.kind == NodeKind::input || node.kind == NodeKind::literal || node.kind == NodeKind::complex ||
         node.kind == NodeKind::cast || node.kind == NodeKind::operation)
       continue;
-    fail<TypeError>("kl::{}: the function may use elementwise operations only{}: no views, reductions or indices", name,
-                    dsl::place(where));
+    fail<TypeError>(
+        "kl::{}: the function may use elementwise operations only{}: no views, reductions or indices, "
+        "and no kl::function of CUDA text",
+        name, dsl::place(where));
   }
   return std::make_shared<const codegen::Graph>(std::move(graph));
 }

@@ -30,6 +30,7 @@
 #include <kiln/options.h>
 #include <kiln/detail/jit_arguments.h>
 #include <kiln/jit.h>
+#include <kiln/user_function.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>
