@@ -247,7 +247,7 @@ void Gathered::record(detail::Recorder& recorder, detail::TracedArgument* traced
     const Base base = bases_.data()[p];
     traced[p].slot = base.scalar;
     const Instruction::Kind first = part.code[0].kind;
-    if (first == Instruction::argument || first == Instruction::constant) continue;
+    if (part.size == 1 && (first == Instruction::argument || first == Instruction::constant)) continue;
     traced[p].node = run(recorder, {part.code, part.slots, part.size, base}, nodes);
   }
 }

@@ -105,12 +105,13 @@ Slot with_preamble(const Slot& function, const char* preamble) {
 
 NodeId Recorder::call(const codegen::Function& function, const NodeId* operands, unsigned count, Where where) {
   std::vector<NodeId> converted;
-  int rank = 0;
   for (unsigned i = 0; i < count; ++i) {
     check_node(operands[i], function.name.c_str(), where);
     converted.push_back(widen(operands[i], function.parameters[i], where));
-    rank = std::max(rank, ranks_[operands[i]]);
   }
+  align(converted.data(), count, where);
+  int rank = 0;
+  for (const NodeId operand : converted) rank = std::max(rank, ranks_[operand]);
   return known(graph_.call(function.shared_from_this(), converted, {where.file, where.line}), rank);
 }
 

@@ -137,7 +137,9 @@ NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where) {
 }
 
 bool operator==(const ReductionSpec& a, const ReductionSpec& b) {
-  if (a.kind != b.kind || a.axes != b.axes || a.keepdims != b.keepdims || a.subtract != b.subtract) return false;
+  if (a.kind != b.kind || a.axes != b.axes || a.keepdims != b.keepdims || a.subtract != b.subtract)
+    return false;
+  if (a.refuses_empty != b.refuses_empty) return false;
   if (a.combiner == b.combiner) return true;
   return a.combiner && b.combiner && to_text(*a.combiner) == to_text(*b.combiner);
 }

@@ -3,7 +3,7 @@
 // Operands always precede their users, so every pass is a linear scan: depth costs no stack.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -59,20 +59,19 @@ inline constexpr std::uint64_t unrounded_cast = 1;
 class NodeOperands {
  public:
   static constexpr std::size_t limit = 8;
-  constexpr NodeOperands() {
-    for (NodeId& id : ids_) id = no_node;
-  }
+  constexpr NodeOperands() { ids_.fill(no_node); }
   constexpr NodeOperands(std::initializer_list<NodeId> ids) : NodeOperands() {
-    std::copy(ids.begin(), ids.end(), ids_);
+    std::size_t i = 0;
+    for (const NodeId id : ids) ids_[i++] = id;
   }
   constexpr NodeId& operator[](std::size_t i) { return ids_[i]; }
   constexpr NodeId operator[](std::size_t i) const { return ids_[i]; }
-  constexpr const NodeId* data() const { return ids_; }
+  constexpr const NodeId* data() const { return ids_.data(); }
   static constexpr std::size_t size() { return limit; }
   friend bool operator==(const NodeOperands&, const NodeOperands&) = default;
 
  private:
-  NodeId ids_[limit];
+  std::array<NodeId, limit> ids_;
 };
 
 /// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never
@@ -127,7 +126,8 @@ struct ReductionSpec {
   Reduction kind = Reduction::sum;
   std::uint8_t axes = 0;  ///< bit a: axis a of the operand. Kernel bodies: 0, all reduced axes of the loop are meant
   bool keepdims = false;
-  std::int64_t subtract = 0;  ///< extent only: the number is max(0, elements - subtract)
+  bool refuses_empty = false;  ///< combine: the identity is no value, so there is none of no elements
+  std::int64_t subtract = 0;   ///< extent only: the number is max(0, elements - subtract)
   /// Joins two states of k components: `input` 0..k-1 are the left one, k..2k-1 the right one; k outputs of the same
   /// types. Its leaves are inputs and literals. Associative and commutative. Operand 0 of the node is the state of one
   /// element (k > 1: a tuple), operand 1 the identity.

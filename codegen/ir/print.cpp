@@ -59,6 +59,7 @@ std::string reduction_text(const ReductionSpec& spec) {
     if (spec.axes >> axis & 1) text += fmt::format(" axis {}", axis);
   }
   if (spec.keepdims) text += " keepdims";
+  if (spec.refuses_empty) text += " of some";
   if (spec.subtract != 0) text += fmt::format(" less {}", spec.subtract);
   return spec.combiner ? text + " {\n" + to_text(*spec.combiner) + "}" : text;
 }

@@ -5,6 +5,8 @@
 //       [](float a, float b, float x) { ... });
 //   y = 2 * smooth(0.f, 1.f, x);
 //
+//   auto norm = kl::function("norm", [](auto x, auto y) { return kl::sqrt(x * x + y * y); });   // on every device
+//
 //   operands  arrays, views and expressions, which broadcast; C++ numbers, which are run-time parameters; in kl::jit
 //             traced values. Each is converted to its parameter's type; a conversion to a lesser kind (float to
 //             integer, complex to real, number to bool) does not compile: write kl::cast.
@@ -105,19 +107,11 @@ constexpr void require_no_array_in_trace() {
 
 /// A function of CUDA text: see the top of this file. A regular value; copies share the function.
 template <class Signature>
-class Function {
-  static_assert(detail::no_dtype<Signature>::value,
-                "kiln: kl::function<R(A, B)>: write the types like a C++ function's");
-};
+class Function;
 
 template <class R, class... P>
 class Function<R(P...)> {
  public:
-  static_assert(detail::number<R> && (detail::number<P> && ...),
-                "kiln: parameters and result of a kl::function are numbers: bool, integers, kl::half, kl::bfloat16, "
-                "float, double or std::complex, by value");
-  static_assert(sizeof...(P) >= 1 && sizeof...(P) <= 8, "kiln: a kl::function has one to eight parameters");
-
   explicit Function(detail::Slot owned) : slots_(detail::take_slots(1, true), &owned) {}
 
   /// The same function, with declarations before it in its CUDA source: helpers, constants, types. They share a
@@ -177,10 +171,12 @@ namespace detail {
 
 template <class Signature>
 struct FunctionMaker {
-  static_assert(no_dtype<Signature>::value, "kiln: kl::function<R(A, B)>: write the types like a C++ function's");
+  static constexpr bool is_function = false, has_numbers = true;
+  static constexpr std::size_t count = 0;
 };
 template <class R, class... P>
 struct FunctionMaker<R(P...)> {
+  static constexpr bool is_function = true, has_numbers = number<R> && (number<P> && ...);
   static constexpr std::size_t count = sizeof...(P);
   static FunctionText describe(const char* name, const char* const* names, const char* text) {
     static constexpr DType types[] = {dtype_of<P>...};
@@ -207,25 +203,112 @@ struct FunctionMaker<R(P...)> {
   }
 };
 
+template <class Signature, std::size_t Names>
+constexpr bool require_function() {
+  using Maker = FunctionMaker<Signature>;
+  constexpr bool has_names = !Maker::is_function || Maker::count == Names;
+  static_assert(Maker::is_function, "kiln: kl::function<R(A, B)>: write the types like a C++ function's");
+  static_assert(Maker::has_numbers,
+                "kiln: parameters and result of a kl::function are numbers: bool, integers, kl::half, kl::bfloat16, "
+                "float, double or std::complex, by value");
+  static_assert(has_names, "kiln: kl::function needs one name for each parameter");
+  static_assert(Names <= 8, "kiln: a kl::function has one to eight parameters");
+  return Maker::is_function && Maker::has_numbers && has_names && Names <= 8;
+}
+
 }  // namespace detail
 
 /// Makes a function of CUDA text with a host version for the CPU device: see the top of this file.
 template <class Signature, std::size_t N, class H>
-Function<Signature> function(const char* name, const char* const (&parameters)[N], detail::TextArgument text,
-                             const H& host, detail::Where w = detail::Where::current()) {
-  using Maker = detail::FunctionMaker<Signature>;
-  static_assert(Maker::count == N, "kiln: kl::function needs one name for each parameter");
-  detail::FunctionText description = Maker::describe(name, parameters, text.text);
-  Maker::template add_host<std::decay_t<H>>(description, host);
-  return Function<Signature>(detail::make_function(description, w));
+auto function(const char* name, const char* const (&parameters)[N], detail::TextArgument text, const H& host,
+              detail::Where w = detail::Where::current()) {
+  if constexpr (detail::require_function<Signature, N>()) {
+    using Maker = detail::FunctionMaker<Signature>;
+    detail::FunctionText description = Maker::describe(name, parameters, text.text);
+    Maker::template add_host<std::decay_t<H>>(description, host);
+    return Function<Signature>(detail::make_function(description, w));
+  }
 }
 /// The same without one: for CUDA devices only.
 template <class Signature, std::size_t N>
-Function<Signature> function(const char* name, const char* const (&parameters)[N], detail::TextArgument text,
-                             detail::Where w = detail::Where::current()) {
-  using Maker = detail::FunctionMaker<Signature>;
-  static_assert(Maker::count == N, "kiln: kl::function needs one name for each parameter");
-  return Function<Signature>(detail::make_function(Maker::describe(name, parameters, text.text), w));
+auto function(const char* name, const char* const (&parameters)[N], detail::TextArgument text,
+              detail::Where w = detail::Where::current()) {
+  if constexpr (detail::require_function<Signature, N>()) {
+    using Maker = detail::FunctionMaker<Signature>;
+    return Function<Signature>(detail::make_function(Maker::describe(name, parameters, text.text), w));
+  }
+}
+
+namespace detail {
+
+/// A call of F with operands A where it is not traced at once: the library traces it when the expression is evaluated.
+template <class F, class Indices, class... A>
+struct DeferredCall;
+template <class F, std::size_t... I, class... A>
+struct DeferredCall<F, std::index_sequence<I...>, A...> {
+  template <class X>
+  static auto received(Recorder& recorder, const TracedArgument& traced) {
+    if constexpr (role_of<X> == Role::number) {
+      return WeakSym<NumberOf<X>>::argument(recorder, traced.slot);
+    } else if constexpr (role_of<X> == Role::baked) {
+      return WeakSym<typename ElementOf<X::dtype>::type>(recorder, traced.node);
+    } else {
+      return Sym<typename ElementOf<Operand<X>::type.type>::type>(recorder, traced.node);
+    }
+  }
+  using Result = decltype(std::declval<const F&>()(received<A>(std::declval<Recorder&>(), TracedArgument{})...));
+  static_assert(role_of<Result> == Role::traced, "kiln: the lambda of kl::function must return one traced value");
+
+  static void trace(Recorder& recorder, const void*, const TracedArgument* traced, NodeId* outputs) {
+    outputs[0] = F{}(received<A>(recorder, traced[I])...).node_as(Result::dtype, {});
+  }
+  template <class X>
+  using StructureOf = std::conditional_t<role_of<X> == Role::number, Argument<Operand<X>::type.type>,
+                                         typename Operand<X>::template Structure<Operand<X>::type.type>>;
+  using Structure = Called<Result::dtype, true, StructureOf<A>...>;
+  static Slot slot() {
+    const FunctionTrace function = &trace;
+    return {nullptr, {reinterpret_cast<std::uintptr_t>(function), 0}};
+  }
+};
+
+}  // namespace detail
+
+/// A lambda as a function inside expressions: kl::function("smooth", [](auto a, auto b, auto x) { ... }).
+template <class F>
+class LambdaFunction {
+  static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
+                "kiln: the lambda of kl::function must not capture anything; pass what it needs as arguments");
+
+ public:
+  template <class... A>
+  auto operator()(const A&... arguments) const {
+    static_assert(((detail::role_of<A> != detail::Role::none) && ...),
+                  "kiln: an argument of a kl::function is not an array, an expression, a traced value or a C++ number");
+    static_assert(std::is_invocable_v<const F&, typename Traced<A>::type...>,
+                  "kiln: the lambda of kl::function does not take these arguments; declare each parameter auto");
+    detail::require_no_array_in_trace<A...>();
+    if constexpr (detail::has_traced<A...>) {
+      return F{}(detail::inlined(arguments)...);
+    } else {
+      using Call = detail::DeferredCall<F, std::index_sequence_for<A...>, A...>;
+      return detail::compose_call<typename Call::Structure>({}, Call::slot(), arguments...);
+    }
+  }
+
+ private:
+  template <class X>
+  struct Traced {
+    using type = Sym<typename detail::ElementOf<detail::Operand<X>::type.type>::type>;
+  };
+};
+
+/// A function of a lambda, on every device: see the top of this file. The lambda may do what lambdas of kl::jit may; it
+/// is traced where an expression with a call of it is evaluated first. The name is for the reader.
+template <class F>
+  requires(std::is_class_v<F>)
+constexpr LambdaFunction<F> function(const char*, F) {
+  return {};
 }
 
 }  // namespace kiln
