@@ -24,6 +24,18 @@ void check_argument_size(const DraftKernel& draft, const detail::Call& call) {
       draft.kernel.accesses.size(), draft.parameters.size(), bytes, argument_limit, place(call.where));
 }
 
+void check_host_versions(const codegen::Graph& body) {
+  for (codegen::NodeId id = 0; id < body.size(); ++id) {
+    if (body[id].kind != codegen::NodeKind::call || body.function(body[id]).host.thunk) continue;
+    const std::string& name = body.function(body[id]).name;
+    fail<TypeError>(
+        "{0}{1}: this kl::function has CUDA text only, which the CPU device cannot run; give kl::function a host "
+        "version "
+        "as its last argument (a lambda of the same parameters), or run on a GPU",
+        name, place(where_of(body, id)));
+  }
+}
+
 }  // namespace
 
 Draft draft(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine) {
@@ -201,6 +213,8 @@ DraftKernel Drafting::build(const Parts& parts) {
   draft.parameters = parts.body->parameters;
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
+  kernel.calls_host = !machine_.traits.cuda && !kernel.body.functions().empty();
+  if (kernel.calls_host) check_host_versions(kernel.body);
   kernel.comment = expression_text(kernel.body);
   draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);

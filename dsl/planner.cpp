@@ -36,6 +36,11 @@ void put_constant(Launch& launch, std::uint32_t at, const Parameter& parameter, 
 
 std::int64_t base_offset(const LoopNest::Walk& walk) { return unfolded_offset(walk.offset, walk.folds); }
 
+std::int64_t fold_number(const auto& fold, ArgumentKind kind) {
+  if (kind == ArgumentKind::fold_start) return fold.start;
+  return kind == ArgumentKind::fold_step ? fold.step : fold.length;
+}
+
 void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argument, const detail::Call& call) {
   const LoopNest& nest = draft.nest;
   switch (argument.kind) {
@@ -49,7 +54,8 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
       if (draft.bases[argument.a].constant)
         put(launch, argument.offset, base_offset(nest.walks[argument.a]));
       else
-        launch.offsets.push_back({argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a])});
+        launch.offsets.push_back(
+            {argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a])});
       return;
     case ArgumentKind::extent:
       put_index(launch, argument, nest.shape.extents[argument.axis]);
@@ -58,13 +64,9 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
       put_index(launch, argument, nest.walks[argument.a].step(argument.axis));
       return;
     case ArgumentKind::fold_start:
-      put_index(launch, argument, nest.walks[argument.a].folds[argument.axis].start);
-      return;
     case ArgumentKind::fold_step:
-      put_index(launch, argument, nest.walks[argument.a].folds[argument.axis].step);
-      return;
     case ArgumentKind::fold_length:
-      put_index(launch, argument, nest.walks[argument.a].folds[argument.axis].length);
+      put_index(launch, argument, fold_number(nest.walks[argument.a].folds[argument.axis], argument.kind));
       return;
     case ArgumentKind::divisor: {
       // Nothing is divided by the extent of an empty axis.
@@ -79,6 +81,12 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
     case ArgumentKind::counters:
       launch.counters_at = argument.offset;
       return;
+    case ArgumentKind::function: {
+      const std::shared_ptr<const codegen::Function>& function = draft.kernel.body.functions()[argument.a];
+      launch.functions.push_back(function);
+      put(launch, argument.offset, &function->host);
+      return;
+    }
     case ArgumentKind::parameter: {
       const Parameter& parameter = draft.parameters[argument.a];
       if (parameter.constant) {

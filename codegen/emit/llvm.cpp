@@ -212,6 +212,9 @@ void KernelPrinter::print_inner_loop() {
   b.line("br i1 %full, label %load.full, label %load.tail, !prof !0");
   print_loads();
   BodyPrinter body(b, library, kernel.body, options.contract);
+  if (!kernel.body.functions().empty()) {
+    body.set_count(b.emit_scalar(fmt::format("call i64 @llvm.smin.i64(i64 %left, i64 {})", b.width())));
+  }
   std::vector<DType> types;
   for (std::size_t a = kernel.first_store(); a < kernel.accesses.size(); ++a) types.push_back(kernel.accesses[a].type);
   print_stores(body.print({values_, parameters}, types));

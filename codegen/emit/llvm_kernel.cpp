@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/llvm_call.h"
 #include "codegen/emit/llvm_declarations.h"
 
 namespace kiln::codegen {
@@ -34,6 +35,7 @@ KernelFrame::KernelFrame(const Kernel& described, const EmitOptions& chosen)
     states[a].access = &kernel.accesses[a];
     states[a].vector_axis = kernel.accesses[a].axes.empty() ? 0 : kernel.accesses[a].axes.size() - 1;
   }
+  if (!kernel.body.functions().empty()) variable_text += call_block_variable(b.width());
 }
 
 void KernelFrame::print_arguments() {
@@ -75,6 +77,10 @@ void KernelFrame::print_arguments() {
         break;
       case ArgumentKind::fold_length:
         state->folds[argument.axis].length = load_index(argument);
+        break;
+      case ArgumentKind::function:
+        b.line(fmt::format("{} = getelementptr i8, ptr {}, i64 0", host_call_register(argument.a),
+                           load(argument.offset, "ptr")));
         break;
       case ArgumentKind::divisor:
       case ArgumentKind::counters:
