@@ -18,6 +18,8 @@ Binary compile(const KernelSource& source, const CompileOptions&, bool) {
 
 std::string compiler_identity() { return "none"; }
 
+void load_compiler() {}  // compile() says why there is none
+
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason) {
   reason = reason_text;
   return {};

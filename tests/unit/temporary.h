@@ -74,6 +74,10 @@ class Warnings {
     const std::lock_guard lock(mutex_);
     return texts_;
   }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    texts_.clear();
+  }
 
  private:
   static void sink(int level, std::string_view message, void* context) {

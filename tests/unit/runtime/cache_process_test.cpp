@@ -143,7 +143,7 @@ int kill_at(files::Step step, const char*) {
 }
 
 TEST_F(CacheProcessTest, WritersKilledAtAnyStepLeaveAWorkingCache) {
-  for (const files::Step step : {files::Step::open_write, files::Step::write, files::Step::sync, files::Step::rename}) {
+  for (const files::Step step : {files::Step::open_write, files::Step::write, files::Step::close, files::Step::rename}) {
     for (int nth = 1; nth <= 3; ++nth) {
       std::filesystem::remove_all(directory_.path);
       std::filesystem::create_directory(directory_.path);

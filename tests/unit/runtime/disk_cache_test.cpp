@@ -167,7 +167,7 @@ int fail_step(files::Step step, const char*) { return step == failing_step ? fai
 
 TEST_F(DiskCacheTest, WriteErrorsAreOneWarningAndNoFailure) {
   const std::pair<files::Step, int> faults[] = {
-      {files::Step::write, ENOSPC},     {files::Step::sync, EIO},
+      {files::Step::write, ENOSPC},     {files::Step::close, EIO},
       {files::Step::open_write, EROFS}, {files::Step::open_write, EACCES},
       {files::Step::rename, EEXIST},    {files::Step::rename, ENOENT},
       {files::Step::rename, EXDEV},     {files::Step::make_directory, EDQUOT},
