@@ -56,7 +56,8 @@ inline CompileOptions make_options(const std::string& arch = "sm_90") {
 
 class CacheTest : public ::testing::Test {
  protected:
-  CacheTest() { fresh_process(); }
+  CacheTest() : CacheTest(test::fast_place()) {}
+  explicit CacheTest(const std::filesystem::path& place) : directory_(place) { fresh_process(); }
   ~CacheTest() override {
     files::set_fault_hook(nullptr);
     use_compiler_for_tests(nullptr);
