@@ -15,7 +15,7 @@ namespace kiln::runtime::cuda {
 namespace {
 
 constexpr int oldest_major = 12;
-constexpr int newest_major = 40;  // asking for a name costs less than reading a folder with thousands of them
+constexpr int newest_major = 24;  // asking for a name costs less than reading a folder with thousands of them
 constexpr std::string_view library_name = "libnvrtc.so";
 
 /// Paths that match, in the order of the file system's names, last first: cuda-13.0 before cuda-12.4.
