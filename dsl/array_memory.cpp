@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "dsl/session.h"
+#include "runtime/activity.h"
 #include "support/check.h"
+#include "support/log.h"
 
 namespace kiln::dsl {
 
@@ -62,6 +64,18 @@ DType carrier(DType type) {
   }
 }
 
+/// One copy, seen by profiles and tools.
+template <class Work>
+void copy_activity(const char* name, DeviceId device, NativeStream stream, const Layout& layout, Work work) {
+  const runtime::Activity activity{.kind = runtime::Activity::Kind::copy,
+                                   .backend = &runtime::backend(device),
+                                   .stream = stream,
+                                   .name = name,
+                                   .bytes = static_cast<std::int64_t>(bytes_of(layout))};
+  KILN_LOG(2, "{}: {} bytes on {}", name, activity.bytes, name_of(device));
+  runtime::observe(activity, work);
+}
+
 void trace_identity(detail::Recorder& recorder, const void* environment, detail::NodeId* outputs) {
   outputs[0] = detail::record_input(recorder, 0, *static_cast<const DType*>(environment));
 }
@@ -99,12 +113,16 @@ OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
   OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
   if (layout.size == 0) return result;
   if (device.kind == DeviceKind::cpu) {
-    copy_strided(result.get().data, source.data, strided_of(layout), size_of(layout.dtype));
+    copy_activity("copy", device, nullptr, layout, [&] {
+      copy_strided(result.get().data, source.data, strided_of(layout), size_of(layout.dtype));
+    });
     return result;
   }
   const NativeStream stream = current_stream(device);
   runtime::note_use(*storage_of(source), stream);
-  runtime::backend(device).copy(result.get().data, source.data, bytes_of(layout), Copy::device_to_device, stream);
+  copy_activity("copy", device, stream, layout, [&] {
+    runtime::backend(device).copy(result.get().data, source.data, bytes_of(layout), Copy::device_to_device, stream);
+  });
   return result;
 }
 
@@ -119,7 +137,9 @@ void copy_between_gpus(const Handle& to, const Handle& from) {
     source.record_event(ready, current_stream(here));
     target.wait_event(stream, ready);
     runtime::note_use(*storage_of(from), stream);
-    target.copy(to.data, from.data, bytes_of(*from.layout), Copy::device_to_device, stream);
+    copy_activity("copy from another device", there, stream, *from.layout, [&] {
+      target.copy(to.data, from.data, bytes_of(*from.layout), Copy::device_to_device, stream);
+    });
   } catch (...) {
     source.destroy_event(ready);
     throw;
@@ -133,13 +153,15 @@ void upload(const Handle& to, const void* values, const char* operation, Where w
   if (layout.size == 0) return;
   const DeviceId device = device_of(layout);
   if (device.kind == DeviceKind::cpu) {
-    std::memcpy(to.data, values, bytes_of(layout));
+    copy_activity("copy from host", device, nullptr, layout,
+                  [&] { std::memcpy(to.data, values, bytes_of(layout)); });
     return;
   }
   Backend& backend = runtime::backend(device);
   const NativeStream stream = current_stream(device);
   check_not_capturing(operation, backend, stream, where);  // a replay would read the host memory again
-  backend.copy(to.data, values, bytes_of(layout), Copy::host_to_device, stream);
+  copy_activity("copy from host", device, stream, layout,
+                [&] { backend.copy(to.data, values, bytes_of(layout), Copy::host_to_device, stream); });
 }
 
 void download(const Handle& from, void* values, const char* operation, Where where) {
@@ -147,7 +169,8 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   if (layout.size == 0) return;
   const DeviceId device = device_of(layout);
   if (device.kind == DeviceKind::cpu) {
-    copy_strided(values, from.data, strided_of(layout), size_of(layout.dtype));
+    copy_activity("copy to host", device, nullptr, layout,
+                  [&] { copy_strided(values, from.data, strided_of(layout), size_of(layout.dtype)); });
     return;
   }
   Backend& backend = runtime::backend(device);
@@ -157,7 +180,8 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   if (!layout.contiguous) packed = copy_by_kernel(from);
   const Handle& source = layout.contiguous ? from : packed.get();
   runtime::note_use(*storage_of(source), stream);
-  backend.copy(values, source.data, bytes_of(layout), Copy::device_to_host, stream);
+  copy_activity("copy to host", device, stream, layout,
+                [&] { backend.copy(values, source.data, bytes_of(layout), Copy::device_to_host, stream); });
   backend.synchronize(stream);
 }
 

@@ -6,6 +6,7 @@
 #include "codegen/pass/passes.h"
 #include "dsl/collapse.h"
 #include "dsl/infer.h"
+#include "dsl/operation_count.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -199,6 +200,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
   kernel.comment = expression_text(kernel.body);
+  draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
   if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);

@@ -95,7 +95,11 @@ std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, std::s
                                  draft.schedule.reason);
   text += access_lines(draft);
   text += passes_text(draft);
-  text += fmt::format("  moves {} bytes, the least possible for its operands\n", draft.bytes_moved);
+  text += fmt::format("  moves {} bytes, the least possible for its operands", draft.bytes_moved);
+  if (draft.bytes_moved > 0 && draft.operations > 0)
+    text += fmt::format("; {:.2f} operations per byte",
+                        static_cast<double>(draft.operations) / static_cast<double>(draft.bytes_moved));
+  text += '\n';
   if (info.registers >= 0) {
     text += fmt::format("  {} registers, {} bytes spilled, {} bytes of shared memory", info.registers,
                         std::max(0, info.spills),

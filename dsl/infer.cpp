@@ -47,7 +47,7 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
   fail<ShapeError>(
       "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
       "must be equal or 1: use reshape, unsqueeze or a slice to make them agree",
-      node_name(node), operands, place(where_of(graph, id)));
+      written_name(graph, id), operands, place(where_of(graph, id)));
 }
 
 Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
@@ -67,7 +67,49 @@ Shape reduced_shape(const Shape& shape, const codegen::ReductionSpec& spec) {
   return result;
 }
 
+const char* name_of(codegen::Reduction kind, bool running) {
+  using codegen::Reduction;
+  switch (kind) {
+    case Reduction::sum:
+      return running ? "cumsum" : "sum";
+    case Reduction::prod:
+      return running ? "cumprod" : "prod";
+    case Reduction::max:
+      return running ? "cummax" : "max";
+    case Reduction::min:
+      return running ? "cummin" : "min";
+    case Reduction::any:
+      return "any";
+    case Reduction::all:
+      return "all";
+    case Reduction::combine:
+      return running ? "scan" : "reduce";
+    case Reduction::argmax:
+      return "argmax";
+    case Reduction::argmin:
+      return "argmin";
+    case Reduction::logsumexp:
+      return "logsumexp";
+    case Reduction::squared_deviations:
+      return "var";
+  }
+  return "";
+}
+
 }  // namespace
+
+const char* written_name(const codegen::Graph& graph, codegen::NodeId id) {
+  const auto joins = [&](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; };
+  if (graph[id].kind == NodeKind::tuple) {
+    const auto uses = [&](const Node& node) {
+      return joins(node) && std::find(node.operands.begin(), node.operands.end(), id) != node.operands.end();
+    };
+    const auto user = std::find_if(graph.nodes().begin() + id, graph.nodes().end(), uses);
+    if (user != graph.nodes().end()) id = static_cast<codegen::NodeId>(user - graph.nodes().begin());
+  }
+  const Node& node = graph[id];
+  return joins(node) ? name_of(graph.reduction(node).kind, node.kind == NodeKind::scan) : node_name(node);
+}
 
 const char* node_name(const Node& node) {
   switch (node.kind) {

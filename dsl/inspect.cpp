@@ -10,6 +10,7 @@
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
+#include "runtime/activity.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -41,7 +42,13 @@ struct OwningInspection : detail::Inspection {
   std::deque<std::string> texts;  // addresses stay
   std::deque<MachineCode> code;
   std::vector<KernelInfo> infos;
-  Text keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
+  double peak_bandwidth = 0;  ///< bytes per second; 0: unknown
+  std::string device;
+  std::mutex mutex;  ///< of texts that are added later
+  Text keep(std::string text) {
+    const std::lock_guard lock(mutex);
+    return texts.emplace_back(std::move(text)).c_str();
+  }
 };
 
 KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, const Machine& machine,
@@ -72,6 +79,7 @@ KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, cons
     info.occupancy = occupancy(binary.registers, threads, shared, machine.traits);
   }
   info.bytes_moved = draft.bytes_moved;
+  info.operations = draft.operations;
   MachineCode& code = owner.code.emplace_back();
   code.binary = std::move(binary);
   code.source = std::move(source);
@@ -96,6 +104,11 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   auto owner = std::make_unique<dsl::OwningInspection>();
+  if (!arch || !*arch) {
+    const runtime::DeviceInfo& info = runtime::backend(device).info();
+    owner->peak_bandwidth = info.peak_bandwidth;
+    owner->device = info.name;
+  }
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
   for (const dsl::DraftKernel& kernel : draft.kernels)
     owner->infos.push_back(dsl::compiled_info(*owner, kernel, machine, flags));
@@ -107,10 +120,36 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   return owner.release();
 }
 
+Roofline roofline(Inspection* inspection, double milliseconds) {
+  auto& owner = static_cast<dsl::OwningInspection&>(*inspection);
+  if (!(milliseconds > 0))
+    fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds", milliseconds);
+  std::int64_t bytes = 0, operations = 0;
+  for (const KernelInfo& kernel : owner.infos) {
+    bytes += kernel.bytes_moved;
+    operations += kernel.operations;
+  }
+  Roofline result;
+  result.gigabytes_per_second = static_cast<double>(bytes) / milliseconds / 1e6;
+  result.gigaoperations_per_second = static_cast<double>(operations) / milliseconds / 1e6;
+  if (bytes > 0) result.operations_per_byte = static_cast<double>(operations) / static_cast<double>(bytes);
+  std::string text = fmt::format("{:.1f} GB/s", result.gigabytes_per_second);
+  if (owner.peak_bandwidth > 0) {
+    result.of_peak = 1e9 * result.gigabytes_per_second / owner.peak_bandwidth;
+    text += fmt::format(", {:.0f} % of the {:.0f} GB/s of {}", 100 * result.of_peak, owner.peak_bandwidth / 1e9,
+                        owner.device);
+  }
+  text += fmt::format("; {:.2f} operations per byte, {:.1f} G operations/s", result.operations_per_byte,
+                      result.gigaoperations_per_second);
+  result.text = owner.keep(std::move(text));
+  return result;
+}
+
 void precompile(Site& site, const Call& call, const char* arch) {
   const runtime::DeviceId device = arch ? dsl::device_of_call(call) : dsl::current_device();
   const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
   const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
   for (const dsl::DraftKernel& kernel : draft.kernels)

@@ -113,6 +113,8 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     const codegen::ArgumentLayout layout = codegen::argument_layout(kernel.kernel);
     Launch launch;
     launch.shape = kernel.shape;
+    launch.bytes_moved = kernel.bytes_moved;
+    launch.operations = kernel.operations;
     launch.image.resize(layout.size);
     for (const Argument& argument : layout.arguments) add_argument(launch, kernel, argument, call);
     const std::shared_ptr<const CompiledKernel> compiled =

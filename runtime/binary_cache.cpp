@@ -112,7 +112,8 @@ Result load_or_compile(CacheKey key, const KernelSource& source, const CompileOp
     }
   }
   if (found) {
-    KILN_LOG(2, "kernel {} for {}: from the disk cache", source.entry, options.arch);
+    KILN_LOG(2, "kernel {} for {}: from the disk cache", source.entry,
+             source.language == Language::cuda ? options.arch : "the CPU");
     binary->options = options;
     return binary;
   }

@@ -9,7 +9,7 @@
 namespace kiln::runtime {
 
 /// Raised when the meaning of a key or an entry changes: older entries then never match.
-inline constexpr unsigned cache_format_version = 1;
+inline constexpr unsigned cache_format_version = 2;
 
 struct CacheKey {
   std::string text;        ///< compared in full; the digest only finds the place

@@ -74,7 +74,7 @@ CacheSettings cache_settings() {
   } else {
     warn_once(fmt::format("KILN_CACHE_LIMIT={} is not a size such as 500M or 2G; taking 1G", limit));
   }
-  if (settings.mode != CacheMode::off) choose_directory(settings);
+  choose_directory(settings);
   return settings;
 }
 

@@ -22,4 +22,10 @@ void load_compiler();
 /// One backend per device; none, with `reason`, where CUDA cannot be used. Never throws for a missing driver.
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason);
 
+/// Ranges in the timeline of a profiling tool. open_ranges() is called once, and says whether a tool is attached; the
+/// others only where one is.
+bool open_ranges();
+void push_range(const char* name);
+void pop_range();
+
 }  // namespace kiln::runtime::cuda

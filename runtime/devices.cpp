@@ -15,8 +15,14 @@ namespace {
 // Backends are never destroyed: arrays with static storage may outlive every registry, and the driver may be gone by
 // then.
 Backend& cpu_backend() {
-  static Backend* const made = make_cpu_backend().release();
-  KILN_INTERNAL_CHECK(made, "the CPU backend cannot be missing");
+  static Backend* const made = [] {
+    Backend* const backend = make_cpu_backend().release();
+    KILN_INTERNAL_CHECK(backend, "the CPU backend cannot be missing");
+    const DeviceInfo& info = backend->info();
+    KILN_LOG(1, "cpu: {}, {} thread{}, {}", info.name, info.multiprocessors, info.multiprocessors == 1 ? "" : "s",
+             info.arch);
+    return backend;
+  }();
   return *made;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -64,7 +65,7 @@ int read_once(const std::string& path, const ReadOptions& options, std::string& 
   struct stat status{};
   if (const int error = check_private(file, status)) return error;
   if (static_cast<std::uint64_t>(status.st_size) > options.limit) return EFBIG;
-  contents.resize(static_cast<std::size_t>(status.st_size));
+  contents.resize(static_cast<std::size_t>(std::min(static_cast<std::uint64_t>(status.st_size), options.at_most)));
   std::size_t done = 0;
   while (done < contents.size()) {
     std::size_t moved = 0;

@@ -17,6 +17,7 @@ namespace kiln::files {
 struct ReadOptions {
   std::uint64_t limit = std::uint64_t{1} << 31;
   bool stamp = false;
+  std::uint64_t at_most = ~std::uint64_t{0};  ///< bytes to read from the start
 };
 inline constexpr std::int64_t stamp_interval_ns = 60ll * 1'000'000'000;
 int read_private(const std::string& path, const ReadOptions& options, std::string& contents);

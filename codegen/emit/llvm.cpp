@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/emit/emit.h"
+#include "codegen/emit/entry_name.h"
 #include "codegen/emit/llvm_kernel.h"
 #include "codegen/emit/llvm_ops.h"
 #include "codegen/emit/llvm_reduction.h"
@@ -190,7 +191,9 @@ std::string KernelPrinter::print(const std::string& entry) {
 KernelSource emit_llvm(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
   KernelSource source;
   source.language = Language::llvm_ir;
-  source.entry = "kiln_kernel";
+  Schedule named = schedule;
+  if (kernel.reduced == 0) named.form = kernel.rank >= 2 ? Template::rows : Template::flat;
+  source.entry = entry_name(kernel, named);
   source.argument_bytes = argument_layout(kernel).size;
   if (kernel.reduced > 0) {
     source.text = print_reduction(kernel, schedule, options, source.entry);

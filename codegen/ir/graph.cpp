@@ -36,7 +36,7 @@ std::uint64_t integer_bits(DType type, double value) {
                       name_of(type));
   const std::uint64_t bits =
       value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) : static_cast<std::uint64_t>(value);
-  return width == 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
+  return bits & mask_of(type);
 }
 
 }  // namespace

@@ -66,6 +66,9 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
+/// All ones in the width of an integer type, as a node's payload holds it.
+constexpr std::uint64_t mask_of(DType type) { return ~std::uint64_t{0} >> (64 - 8 * size_of(type)); }
+
 /// A pure layout change recorded by a trace; resolved against concrete shapes when the graph is bound.
 struct ViewSpec {
   enum class Kind : std::uint8_t { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };

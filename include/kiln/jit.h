@@ -111,21 +111,23 @@ class Jit {
     return Inspection(request.inspection);
   }
   /// Compiles ahead of the first call, without a GPU: array arguments as kl::Sig<T, rank>, numbers by their type. No
-  /// architectures mean the current device.
+  /// architectures mean the current device. Work of more than half a second shows its progress on stderr.
   template <class... S>
   void compile(const CompileFor& what) const {
-    for (const char* arch : what.archs) precompile<S...>(arch, std::index_sequence_for<S...>{});
-    if (what.archs.empty()) precompile<S...>(nullptr, std::index_sequence_for<S...>{});
+    const detail::CompileProgress progress(name_, what.archs);
+    for (const char* arch : what.archs) precompile<S...>(arch, progress, std::index_sequence_for<S...>{});
+    if (what.archs.empty()) precompile<S...>(nullptr, progress, std::index_sequence_for<S...>{});
   }
 
   // For the library's templates.
   template <class... S, std::size_t... I>
-  void precompile(const char* arch, std::index_sequence<I...>) const {
+  void precompile(const char* arch, const detail::CompileProgress& progress, std::index_sequence<I...>) const {
     using T = detail::Tracer<F, std::index_sequence<I...>, decltype(detail::SignatureArgument<S>::make(false, I))...>;
     // Sizes that are multiples of the vector, and others: the two variants that new arrays meet.
     for (const bool odd : {false, true}) {
       detail::Request request{.kind = detail::Request::precompile, .arch = arch};
       T::call(*this, request, detail::SignatureArgument<S>::make(odd, I)...);
+      progress.advance(arch);
     }
   }
   template <class... A>

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <memory>
 
 #include "runtime/cpu/compiler_library.h"
 #include "runtime/cpu/cpu.h"
 #include "support/check.h"
 #include "support/files.h"
+#include "support/log.h"
 
 namespace kiln::runtime {
 namespace {
@@ -41,6 +43,7 @@ std::string excerpt(const std::string& text, int line) {
 
 Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bool want_assembly) {
   const CompilerLibrary& library = compiler_library();
+  const auto start = std::chrono::steady_clock::now();
   const std::string arch = options.arch.empty() ? cpu_arch() : options.arch;
   kiln_cpu_request request = {};
   request.text = source.text.c_str();
@@ -59,7 +62,12 @@ Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bo
   const char* image = static_cast<const char*>(library.image(result.get(), &size));
   binary.image.assign(image, image + size);
   binary.entry = source.entry;
+  binary.compiler = library.version();
   if (want_assembly) binary.ptx = library.assembly(result.get());
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  KILN_LOG(2, "kernel {} for the CPU: compiled in {:.1f} ms, {} bytes", source.entry, elapsed.count(),
+           binary.image.size());
+  KILN_LOG(6, "compiler log of kernel {}: {} for {}, no messages", source.entry, library.version(), arch);
   return binary;
 }
 

@@ -115,13 +115,15 @@ Binary compile_for(const KernelSource& source, const CompileOptions& options, bo
   const auto start = std::chrono::steady_clock::now();
   const std::string source_name = source.entry + ".cu";
   Program program(library, source.text, source_name);
-  const nvrtcResult result = program.compile(option_list(library, target, options));
+  const std::vector<std::string> command = option_list(library, target, options);
+  const nvrtcResult result = program.compile(command);
   const std::string log = program.log();
   if (result != NVRTC_SUCCESS) fail_compile(library, source, target, result, source_name, log);
   Binary binary;
   binary.is_ptx = target.is_ptx;
   binary.image = target.is_ptx ? program.ptx() : program.cubin();
   binary.entry = source.entry;
+  binary.compiler = fmt::format("NVRTC {}.{}", library.major, library.minor);
   read_resources(log, source.entry, binary);
   binary.log = readable_log(log);
   binary.options = options;
@@ -132,7 +134,8 @@ Binary compile_for(const KernelSource& source, const CompileOptions& options, bo
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
   KILN_LOG(2, "kernel {} for {}: compiled in {:.1f} ms, {} bytes, {} registers, {} bytes spilled", source.entry,
            target.arch, elapsed.count(), binary.image.size(), binary.registers, binary.spill_bytes);
-  if (!binary.log.empty()) KILN_LOG(6, "compiler log of kernel {}:\n{}", source.entry, binary.log);
+  KILN_LOG(6, "compiler log of kernel {}: {} {}\n{}", source.entry, library.description(), fmt::join(command, " "),
+           log.c_str());
   return binary;
 }
 

@@ -25,4 +25,8 @@ std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason) {
   return {};
 }
 
+bool open_ranges() { return false; }
+void push_range(const char*) {}
+void pop_range() {}
+
 }  // namespace kiln::runtime::cuda

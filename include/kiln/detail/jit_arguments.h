@@ -29,6 +29,23 @@ class Archs {
   unsigned count_ = 0;
 };
 
+/// Tells on stderr how far f.compile has come.
+class CompileProgress {
+ public:
+  CompileProgress(const char* name, const Archs& archs)
+      : bar_(begin_compile_progress(
+            name, compiled_variants * (archs.empty() ? 1u : static_cast<unsigned>(archs.end() - archs.begin())))) {}
+  CompileProgress(const CompileProgress&) = delete;
+  CompileProgress& operator=(const CompileProgress&) = delete;
+  ~CompileProgress() { end_compile_progress(bar_); }
+  void advance(const char* arch) const { advance_compile_progress(bar_, arch); }
+
+  static constexpr unsigned compiled_variants = 2;  ///< of each signature: aligned sizes and others
+
+ private:
+  void* bar_;
+};
+
 // ------------------------------------------------------------------ what the lambda receives
 /// A number offered to a kl::Const<T> parameter; converts to nothing else.
 template <class A>

@@ -136,6 +136,10 @@ KILN_API void evaluate(Site& site, const Evaluation& evaluation);
 KILN_API Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch);
 /// Compiles into the caches without running. `arch` need not be present; null means the current device.
 KILN_API void precompile(Site& site, const Evaluation& evaluation, const char* arch);
+/// A series of `variants` compiles of the function `name` (or null); `bar` is what begin returned.
+KILN_API void* begin_compile_progress(const char* name, unsigned variants);
+KILN_API void advance_compile_progress(void* bar, const char* arch);
+KILN_API void end_compile_progress(void* bar) noexcept;
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);

@@ -40,7 +40,7 @@ TEST_F(DiskCacheTest, TruncatedEntriesAreReplaced) {
   const std::string path = entry_of(source);
   const std::string good = test::read_text(path);
   for (const std::size_t length :
-       {std::size_t{0}, std::size_t{1}, std::size_t{95}, std::size_t{96}, good.size() / 2, good.size() - 1}) {
+       {std::size_t{0}, std::size_t{1}, std::size_t{103}, std::size_t{104}, good.size() / 2, good.size() - 1}) {
     test::write_text(path, good.substr(0, length));
     expect_replaced(source, "length " + std::to_string(length));
   }
