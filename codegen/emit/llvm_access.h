@@ -32,6 +32,9 @@ using Parts = std::vector<IrValue>;
 /// Loads the vector that starts at inner index `i`; with a mask (of the tail; empty = none), only its lanes, zero
 /// elsewhere.
 Parts load_vector(IrBuilder& b, const AccessState& state, const std::string& i, const std::string& mask);
+/// The elements at `offsets` (i64, bytes) from `pointer`; with a mask, only its lanes, zero elsewhere.
+Parts gather_lanes(IrBuilder& b, const AccessState& state, const std::string& pointer, const IrValue& offsets,
+                   const std::string& mask);
 /// One element of the current row, in every lane (innermost axis broadcast).
 Parts load_broadcast(IrBuilder& b, const AccessState& state);
 /// The i64 values of an iota access whose lanes are `lane_offsets` from the first.
