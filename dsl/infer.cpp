@@ -37,6 +37,20 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
   return promoted ? graph[node.operands[0]].type : node.type;
 }
 
+/// True where `small` is `large` without its last axes, as after a reduction without kl::keepdims.
+bool lacks_last_axes(const Shape& small, const Shape& large) {
+  return small.rank > 0 && small.rank < large.rank &&
+         std::equal(small.extents.begin(), small.extents.begin() + small.rank, large.extents.begin());
+}
+
+const char* broadcast_hint(const Node& node, std::span<const Shape> shapes) {
+  for (const codegen::NodeId a : node.inputs())
+    for (const codegen::NodeId b : node.inputs())
+      if (lacks_last_axes(shapes[a], shapes[b]))
+        return "a reduction keeps its axis with kl::keepdims; unsqueeze(-1) adds one";
+  return "use reshape, unsqueeze or a slice to make them agree";
+}
+
 [[noreturn]] void fail_broadcast(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
   const Node& node = graph[id];
   std::string operands;
@@ -46,8 +60,8 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
   }
   fail<ShapeError>(
       "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
-      "must be equal or 1: use reshape, unsqueeze or a slice to make them agree",
-      written_name(graph, id), operands, place(where_of(graph, id)));
+      "must be equal or 1: {}",
+      written_name(graph, id), operands, place(where_of(graph, id)), broadcast_hint(node, shapes));
 }
 
 Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {

@@ -190,6 +190,15 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
   }
 }
 
+runtime::Storage* temporary_for(const Plan& plan, const Call& call, std::uint64_t bytes, runtime::NativeStream stream) {
+  try {
+    return runtime::allocate_storage(plan.device, bytes, stream);
+  } catch (const OutOfMemory& error) {
+    fail<OutOfMemory>("no memory for values between the kernels of {}: {}. Release arrays, or compute in parts",
+                      label_of(plan, call), error.what());
+  }
+}
+
 }  // namespace
 
 void run_plan(const Plan& plan, const Call& call) {
@@ -208,14 +217,14 @@ void run_plan(const Plan& plan, const Call& call) {
     const TargetPlan& target = plan.targets[t];
     if (target.allocate) {
       const std::size_t bytes = static_cast<std::size_t>(target.layout->size) * size_of(target.layout->dtype);
-      fresh[t] = runtime::allocate_storage(plan.device, bytes, stream);
+      fresh[t] = storage_for(plan.device, bytes, stream, "result", *target.layout, where_of(plan, call));
       bases[inputs + t] = static_cast<char*>(fresh[t]->memory);
     } else {
       bases[inputs + t] = static_cast<char*>(call.targets[t].handle->data);
     }
   }
   for (std::size_t i = 0; i < plan.temporaries.size(); ++i) {
-    fresh[targets + i] = runtime::allocate_storage(plan.device, plan.temporaries[i], stream);
+    fresh[targets + i] = temporary_for(plan, call, plan.temporaries[i], stream);
     bases[inputs + targets + i] = static_cast<char*>(fresh[targets + i]->memory);
   }
   launch_all(plan, call, bases.data(), stream);

@@ -16,8 +16,9 @@ namespace {
 void check_operands(const detail::Call& call) {
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (call.inputs[i].layout) continue;
-    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first",
-                     i, place(call.where));
+    fail<ShapeError>(
+        "operand {} has no elements{}: it was default-constructed or moved from; give it a shape or assign to it first",
+        i, place(call.where));
   }
 }
 

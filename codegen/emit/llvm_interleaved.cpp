@@ -45,10 +45,10 @@ class InterleavedPrinter : KernelFrame {
     return b.lane_numbers(Lane::i32) < b.splat(Lane::i32, left);
   }
   std::string load_number(const std::string& from) { return b.emit_scalar(fmt::format("load i64, ptr {}", from)); }
-  IrValue load_lanes(Lane lane, const std::string& from) {
+  IrValue load_variable(Lane lane, const std::string& from) {
     return b.emit(lane, fmt::format("load {}, ptr {}", b.type(lane), from));
   }
-  void store_lanes(const IrValue& value, const std::string& to) {
+  void store_variable(const IrValue& value, const std::string& to) {
     b.line(fmt::format("store {} {}, ptr {}", b.type(value.lane), value.text, to));
   }
 
@@ -138,14 +138,14 @@ void InterleavedPrinter::start_lanes(const std::string& first, const std::string
   const IrValue quotient = b.convert("sitofp", place, Lane::f32) + 0.5;
   const IrValue carried = b.convert("fptosi", quotient / b.convert("sitofp", period_of_lanes_, Lane::f32), Lane::i32);
   const IrValue last = place - carried * period_of_lanes_;
-  store_lanes(last, places_);
+  store_variable(last, places_);
   for (std::size_t a = 0; a < states.size(); ++a) {
     if (!by_lane(a)) continue;
     const AccessState& state = states[a];
     const IrValue rows = b.convert("sext", carried, Lane::i64) + b.splat(Lane::i64, second);
-    store_lanes(rows * b.splat(Lane::i64, state.stride(outer())) +
-                    b.convert("sext", last, Lane::i64) * b.splat(Lane::i64, state.stride(outer() + 1)),
-                offsets_[a]);
+    store_variable(rows * b.splat(Lane::i64, state.stride(outer())) +
+                       b.convert("sext", last, Lane::i64) * b.splat(Lane::i64, state.stride(outer() + 1)),
+                   offsets_[a]);
   }
 }
 
@@ -163,11 +163,10 @@ void InterleavedPrinter::print_loads(const std::string& i) {
   std::vector<Parts> full(states.size()), tail(states.size());
   std::vector<IrValue> offsets(states.size());
   for (std::size_t a = 0; a < states.size(); ++a) {
-    if (by_lane(a)) offsets[a] = load_lanes(Lane::i64, offsets_[a]);
+    if (by_lane(a)) offsets[a] = load_variable(Lane::i64, offsets_[a]);
   }
   const auto load = [&](std::size_t a, const std::string& mask) {
-    return by_lane(a) ? gather_lanes(b, states[a], states[a].row, offsets[a], mask)
-                      : load_vector(b, states[a], i, mask);
+    return by_lane(a) ? load_lanes(b, states[a], offsets[a], mask) : load_vector(b, states[a], i, mask);
   };
   b.line("br i1 %full, label %load.full, label %load.tail, !prof !0");
   b.label("load.full");
@@ -223,12 +222,12 @@ void InterleavedPrinter::advance() {
   const std::string next = b.emit_scalar(fmt::format("select i1 {}, i64 {}, i64 {}", wraps, less, phase));
   b.line(fmt::format("store i64 {}, ptr {}", next, phase_));
   if (places_.empty()) return;
-  const IrValue places = load_lanes(Lane::i32, places_) + rest_of_lanes_;
+  const IrValue places = load_variable(Lane::i32, places_) + rest_of_lanes_;
   const IrValue over = places >= period_of_lanes_;
-  store_lanes(select(over, places - period_of_lanes_, places), places_);
+  store_variable(select(over, places - period_of_lanes_, places), places_);
   for (std::size_t a = 0; a < states.size(); ++a) {
     if (by_lane(a))
-      store_lanes(load_lanes(Lane::i64, offsets_[a]) + select(over, step_over_[a], step_[a]), offsets_[a]);
+      store_variable(load_variable(Lane::i64, offsets_[a]) + select(over, step_over_[a], step_[a]), offsets_[a]);
   }
 }
 
@@ -281,9 +280,13 @@ std::string InterleavedPrinter::print(const std::string& entry) {
 }  // namespace
 
 bool has_interleaved_rows(const Kernel& kernel) {
-  return kernel.reduced == 0 && kernel.rank >= 2 &&
-         std::all_of(kernel.accesses.begin() + static_cast<std::ptrdiff_t>(kernel.first_store()), kernel.accesses.end(),
-                     [](const Access& store) { return store.dense_alignment > 0; });
+  if (kernel.reduced > 0 || kernel.rank < 2) return false;
+  const auto last = static_cast<std::size_t>(kernel.rank) - 1;
+  const bool folds = std::any_of(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& access) {
+    return access.is_folded(last) || access.is_folded(last - 1);
+  });
+  return !folds && std::all_of(kernel.accesses.begin() + static_cast<std::ptrdiff_t>(kernel.first_store()),
+                               kernel.accesses.end(), [](const Access& store) { return store.dense_alignment > 0; });
 }
 
 std::string print_interleaved(const Kernel& kernel, const EmitOptions& options, const std::string& entry) {

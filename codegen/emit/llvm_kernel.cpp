@@ -67,6 +67,15 @@ void KernelFrame::print_arguments() {
       case ArgumentKind::workspace:
         workspace = load(argument.offset, "ptr");
         break;
+      case ArgumentKind::fold_start:
+        state->folds[argument.axis].start = load_index(argument);
+        break;
+      case ArgumentKind::fold_step:
+        state->folds[argument.axis].step = load_index(argument);
+        break;
+      case ArgumentKind::fold_length:
+        state->folds[argument.axis].length = load_index(argument);
+        break;
       case ArgumentKind::divisor:
       case ArgumentKind::counters:
         break;
@@ -100,7 +109,8 @@ void KernelFrame::print_row_bases(std::span<const std::string> coordinates) {
     state.row = state.base;
     for (std::size_t d = 0; d < coordinates.size(); ++d) {
       if (state.access->axes[d] == AxisClass::broadcast) continue;
-      const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", coordinates[d], state.stride(d)));
+      const std::string at = state.access->is_folded(d) ? folded_position(b, state, d, coordinates[d]) : coordinates[d];
+      const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", at, state.stride(d)));
       state.row = b.emit_scalar(state.access->iota ? fmt::format("add i64 {}, {}", state.row, step)
                                                    : fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, step));
     }
