@@ -188,7 +188,10 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   const std::uint64_t base = store ? store->address : leaf_address(*leaf);
   const std::uint64_t address = base + static_cast<std::uint64_t>(unfolded_offset(nest.walks[number].offset, nest.walks[number].folds) * bytes);
   access.alignment = alignment_class(nest, number, address, access.type);
-  if (machine_.traits.cuda && nest.reduced == 0) access.dense_alignment = dense_alignment(nest, number, address);
+  if (nest.reduced == 0) {
+    access.dense_alignment = dense_alignment(nest, number, address);
+    if (!machine_.traits.cuda && access.dense_alignment > 0) access.dense_alignment = 1;  // CPUs load from anywhere
+  }
   std::int64_t elements = 1;
   for (int axis = 0; axis < nest.shape.rank; ++axis)
     if (nest.walks[number].strides[axis] != 0) elements *= nest.shape.extents[axis];

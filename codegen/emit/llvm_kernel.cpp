@@ -110,6 +110,19 @@ void KernelFrame::print_lane_offsets() {
   }
 }
 
+void KernelFrame::print_row_bases(std::span<const std::string> coordinates) {
+  for (AccessState& state : states) {
+    state.row = state.base;
+    for (std::size_t d = 0; d < coordinates.size(); ++d) {
+      if (state.access->axes[d] == AxisClass::broadcast) continue;
+      const std::string at = state.access->is_folded(d) ? folded_position(b, state, d, coordinates[d]) : coordinates[d];
+      const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", at, state.stride(d)));
+      state.row = b.emit_scalar(state.access->iota ? fmt::format("add i64 {}, {}", state.row, step)
+                                                   : fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, step));
+    }
+  }
+}
+
 std::string KernelFrame::variable(const std::string& type) {
   std::string name = b.fresh("v");
   variable_text += fmt::format("  {} = alloca {}, align 64\n", name, type);
