@@ -64,6 +64,11 @@ NodeId record_structured(detail::Recorder& recorder, const Instruction* code, co
     for (const std::uint64_t word : slots[k].words) numbers.push_back(static_cast<std::int64_t>(word));
   }
   const auto [kind, count] = slots[first].words;
+  if (static_cast<detail::ViewKind>(kind) == detail::ViewKind::shift) {
+    return detail::record_shift(recorder, operands[0], code[i].arity > 1 ? operands + 1 : nullptr,
+                                static_cast<detail::Beyond>(numbers[0]), numbers.data() + 1,
+                                static_cast<unsigned>(count) - 1, where);
+  }
   return detail::record_view(recorder, operands[0], static_cast<int>(kind), numbers.data(),
                              static_cast<unsigned>(count), where);
 }

@@ -2,11 +2,10 @@
 #include <kiln/inspect.h>
 
 #include <algorithm>
-#include <deque>
-#include <mutex>
 
 #include "dsl/drafting.h"
 #include "dsl/explain.h"
+#include "dsl/owning_inspection.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
@@ -17,39 +16,6 @@ namespace kiln::dsl {
 namespace {
 
 using detail::Call;
-
-/// The machine code of a kernel as text, made when it is first read.
-struct MachineCode {
-  runtime::Binary binary;
-  KernelSource source;
-  CompileOptions options;
-  std::once_flag once;
-  std::string text;
-};
-
-const char* machine_code(const void* context) {
-  auto& code = *static_cast<MachineCode*>(const_cast<void*>(context));
-  std::call_once(code.once, [&] {
-    // The CPU's compiler prints assembly instead of PTX.
-    code.text = code.source.language == Language::cuda ? runtime::disassemble(code.binary)
-                                                       : runtime::compile(code.source, code.options, true).ptx;
-  });
-  return code.text.c_str();
-}
-
-/// Owns the texts that the public struct points at.
-struct OwningInspection : detail::Inspection {
-  std::deque<std::string> texts;  // addresses stay
-  std::deque<MachineCode> code;
-  std::vector<KernelInfo> infos;
-  double peak_bandwidth = 0;  ///< bytes per second; 0: unknown
-  std::string device;
-  std::mutex mutex;  ///< of texts that are added later
-  Text keep(std::string text) {
-    const std::lock_guard lock(mutex);
-    return texts.emplace_back(std::move(text)).c_str();
-  }
-};
 
 KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, const Machine& machine,
                          const CodeFlags& flags) {
@@ -80,15 +46,30 @@ KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, cons
   }
   info.bytes_moved = draft.bytes_moved;
   info.operations = draft.operations;
-  MachineCode& code = owner.code.emplace_back();
-  code.binary = std::move(binary);
-  code.source = std::move(source);
-  code.options = compile_options(machine, flags);
-  info.sass = {&machine_code, &code};
+  info.sass = owner.keep_code(std::move(binary), std::move(source), compile_options(machine, flags));
   return info;
 }
 
+const char* machine_code(const void* context) {
+  auto& code = *static_cast<MachineCode*>(const_cast<void*>(context));
+  std::call_once(code.once, [&] {
+    // The CPU's compiler prints assembly instead of PTX.
+    code.text = code.source.language == Language::cuda ? runtime::disassemble(code.binary)
+                                                       : runtime::compile(code.source, code.options, true).ptx;
+  });
+  return code.text.c_str();
+}
+
 }  // namespace
+
+Text OwningInspection::keep_code(runtime::Binary binary, KernelSource source, CompileOptions options) {
+  MachineCode& kept = code.emplace_back();
+  kept.binary = std::move(binary);
+  kept.source = std::move(source);
+  kept.options = std::move(options);
+  return {&machine_code, &kept};
+}
+
 }  // namespace kiln::dsl
 
 namespace kiln::detail {

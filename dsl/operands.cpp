@@ -86,8 +86,8 @@ struct Program {
   std::vector<Slot> slots;
 
   Parts parts() const { return {code.data(), slots.data(), static_cast<unsigned>(slots.size())}; }
-  /// Appends a view of the value so far.
-  void view(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
+  /// Appends a view of the value so far, or of the last two: a shift and what it fills with.
+  void view(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, Where where, unsigned arity = 1) {
     const DType type = code.back().type;
     const auto structure = [&](std::uint64_t first, std::uint64_t second) {
       code.push_back({.kind = Instruction::structure});
@@ -97,7 +97,7 @@ struct Program {
     for (unsigned i = 0; i < count; i += 2) {
       structure(static_cast<std::uint64_t>(numbers[i]), i + 1 < count ? static_cast<std::uint64_t>(numbers[i + 1]) : 0);
     }
-    code.push_back({.kind = Instruction::viewed, .type = type, .arity = 1});
+    code.push_back({.kind = Instruction::viewed, .type = type, .arity = static_cast<std::uint8_t>(arity)});
     slots.push_back({nullptr, {reinterpret_cast<std::uintptr_t>(where.file), where.line}});
   }
 };
@@ -248,6 +248,22 @@ Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numb
   const dsl::Viewing view(parts, kind, numbers, count, where);
   dsl::Program program{{parts.code, parts.code + parts.size}, {parts.slots, parts.slots + parts.size}};
   view.append(program);
+  return make_fragment(program.parts());
+}
+
+Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond beyond, const std::int64_t* by, unsigned count,
+                      Where where) {
+  std::vector<std::int64_t> numbers{static_cast<std::int64_t>(beyond)};
+  numbers.insert(numbers.end(), by, by + count);
+  dsl::Shape shape;
+  shape.rank = shape_of(parts, shape.extents.data(), where);
+  dsl::viewed_shape(shape, dsl::make_view_spec(static_cast<int>(ViewKind::shift), numbers.data(), count + 1), where);
+  dsl::Program program{{parts.code, parts.code + parts.size}, {parts.slots, parts.slots + parts.size}};
+  if (fill) {
+    program.code.push_back(*fill->code);
+    program.slots.push_back(*fill->slots);
+  }
+  program.view(ViewKind::shift, numbers.data(), count + 1, where, fill ? 2 : 1);
   return make_fragment(program.parts());
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/cuda_interface.h"
-#include "runtime/profiler_state.h"
+#include "runtime/profiler.h"
 
 namespace kiln::runtime {
 namespace {
@@ -17,13 +17,6 @@ double milliseconds_since(Clock::time_point begin) {
 }
 
 }  // namespace
-
-void find_tool() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (cuda::open_ranges()) observers.fetch_or(tool_attached, std::memory_order_relaxed);
-  });
-}
 
 ToolRange::ToolRange(std::string_view name) {
   if ((observers.load(std::memory_order_relaxed) & tool_attached) == 0) return;

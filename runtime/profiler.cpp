@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "runtime/profiler_state.h"
-
 namespace kiln::runtime {
 namespace {
 

@@ -18,6 +18,7 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       layout_(argument_layout(kernel)),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
       step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+  use_folds();
   if (schedule.form != Template::transpose) return;
   turned_axis_ = turned_axis(kernel);
   turned_ = turned_accesses(kernel, schedule.tile);
@@ -101,6 +102,12 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
       return fmt::format("a.n{}", axis);
     case ArgumentKind::stride:
       return fmt::format("a.{}_s{}", access_name(a), axis);
+    case ArgumentKind::fold_start:
+      return fmt::format("a.{}_f{}", access_name(a), axis);
+    case ArgumentKind::fold_step:
+      return fmt::format("a.{}_p{}", access_name(a), axis);
+    case ArgumentKind::fold_length:
+      return fmt::format("a.{}_n{}", access_name(a), axis);
     case ArgumentKind::divisor:
       return fmt::format("a.d{}", axis);
     case ArgumentKind::parameter:
@@ -140,6 +147,9 @@ std::string Writer::arguments_struct() {
         declaration = index_ + " " + name;
         break;
       case ArgumentKind::stride:
+      case ArgumentKind::fold_start:
+      case ArgumentKind::fold_step:
+      case ArgumentKind::fold_length:
         declaration = step_ + " " + name;
         break;
       case ArgumentKind::divisor:

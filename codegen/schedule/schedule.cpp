@@ -27,7 +27,7 @@ AxisClass inner_class(const Access& access) { return access.axes.empty() ? AxisC
 
 /// Elements along the innermost axis that one access may cover.
 int contiguous_width(const Access& access) {
-  if (inner_class(access) != AxisClass::contiguous) return 1;
+  if (inner_class(access) != AxisClass::contiguous || access.is_folded(access.axes.size() - 1)) return 1;
   const int size = static_cast<int>(size_of(access.type));
   for (std::size_t axis = 0; axis + 1 < access.axes.size(); ++axis) {
     if (access.axes[axis] == AxisClass::contiguous) return 1;

@@ -18,6 +18,10 @@ Binary compile(const KernelSource& source, const CompileOptions&, bool) {
 
 std::string compiler_identity() { return "none"; }
 
+std::vector<std::string> toolkit_includes(const KernelSource&) { return {}; }
+
+std::string toolkit_identity(const std::vector<std::string>&) { return ""; }
+
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason) {
   reason = reason_text;
   return {};

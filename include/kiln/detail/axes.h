@@ -43,6 +43,12 @@ struct Extent {
   constexpr Extent(I v) : value(static_cast<std::int64_t>(v)) {}
   template <class I>
   constexpr Extent(Const<I> v) : Extent(v.value) {}
+  template <class C>
+  Extent(const WeakSym<C>&) : value(0) {
+    static_assert(no_dtype<C>::value,
+                  "kiln: an extent, an axis or a displacement is no run-time number of a traced function; capture it, "
+                  "or declare the parameter kl::Const<int>");
+  }
 };
 
 struct Unset {};

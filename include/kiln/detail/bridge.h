@@ -71,10 +71,16 @@ KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
 KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
 /// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop,
 /// step.
-enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice, shift };
 inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
+
+/// What kl::shift reads beyond the borders, in the order of codegen's ViewSpec::Boundary.
+enum class Beyond : std::int64_t { clamp, wrap, reflect, symmetric, fill };
+/// One displacement per axis. `fill`, a scalar of the value's type, for Beyond::fill; else null.
+KILN_API NodeId record_shift(Recorder&, NodeId value, const NodeId* fill, Beyond beyond, const std::int64_t* by,
+                             unsigned count, Where);
 
 /// Reductions and scans as users call them. Graphs know fewer: the recorder composes the rest.
 enum class Reducing : std::uint8_t {
@@ -146,6 +152,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  Where where = {};
 };
 
 /// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the

@@ -25,7 +25,8 @@ struct Instruction {
     reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
     tuple,
     component,  ///< its structure is the number of the component
-    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
+    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
+                ///< operand is what it fills with
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -150,6 +151,9 @@ KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std:
 /// The view of an expression whose view is not the expression of viewed operands, as a shared subexpression.
 KILN_API Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count,
                               Where where);
+/// The expression displaced, as a shared subexpression. `fill` is a number of its type for Beyond::fill, else null.
+KILN_API Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond beyond, const std::int64_t* by,
+                               unsigned count, Where where);
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.
