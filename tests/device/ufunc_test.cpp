@@ -204,7 +204,9 @@ TEST_P(Gufunc, applies_an_item_function_over_leading_axes) {
       EXPECT_FLOAT_EQ(each.to_host()[b * m + i], own);
       EXPECT_FLOAT_EQ(shared.to_host()[b * m + i], first);
       EXPECT_FLOAT_EQ(pairs.to_host()[(b * 5 + 2) * m + i], other);
-      if (b == 1) EXPECT_FLOAT_EQ(single.to_host()[i], own);
+      if (b == 1) {
+        EXPECT_FLOAT_EQ(single.to_host()[i], own);
+      }
     }
   }
   EXPECT_EQ(matvec.inspect(matrices, vectors).kernels.size(), 1u) << "one fused kernel";
