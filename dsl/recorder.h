@@ -24,7 +24,8 @@ class Recorder {
   NodeId index(NodeId value, int axis, Where where);
   NodeId call(const codegen::Function& function, const NodeId* operands, unsigned count, Where where);
   NodeId random(NodeId counter, NodeId key, bool normal, DType type, Where where);
-  NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where);
+  NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+              const NodeId* fill = nullptr);
   NodeId reduction(const ReductionCall& call, DType result, const NodeId* operands, unsigned count, Where where);
   NodeId tuple(const NodeId* values, unsigned count, Where where);
   NodeId component(NodeId tuple, unsigned component, Where where);
@@ -38,7 +39,8 @@ class Recorder {
   int item_rank(NodeId value) const { return ranks_[value] > loop_rank_ ? ranks_[value] - loop_rank_ : 0; }
   /// Gives `values`, of so many item axes each, the same number of loop axes and returns it.
   int enter_loops(NodeId* values, const int* item_ranks, unsigned count, Where where);
-  NodeId item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where);
+  NodeId item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+                   const NodeId* fill = nullptr);
   NodeId item_index(NodeId value, int axis, Where where);
   const codegen::Graph& graph() const { return graph_; }
   /// The finished trace; the recorder is empty afterwards.

@@ -142,7 +142,7 @@ NodeId Recorder::tuple(const NodeId* values, unsigned count, Where where) {
   codegen::Node node{.kind = NodeKind::tuple, .arity = static_cast<std::uint8_t>(count)};
   std::array<NodeId, 3> aligned{};
   for (unsigned i = 0; i < count; ++i) {
-    check_node(values[i], "reduce", where);
+    check_node(values[i], "reduce or kl::scan", where);
     aligned[i] = values[i];
   }
   align(aligned.data(), count, where);
@@ -156,7 +156,7 @@ NodeId Recorder::tuple(const NodeId* values, unsigned count, Where where) {
 }
 
 NodeId Recorder::component(NodeId tuple, unsigned component, Where where) {
-  check_node(tuple, "reduce", where);
+  check_node(tuple, "reduce or kl::scan", where);
   const codegen::Node& values = graph_[graph_[tuple].operands[0]];
   KILN_INTERNAL_CHECK(values.kind == NodeKind::tuple && component < values.arity, "component {} of %{}", component,
                       tuple);

@@ -82,8 +82,9 @@ NodeId Recorder::item_index(NodeId value, int axis, Where where) {
   return index(value, (axis < 0 ? axis + rank : axis) + loop_rank_, where);
 }
 
-NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where) {
-  if (loop_rank_ == 0) return view(value, kind, numbers, count, where);
+NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+                           const NodeId* fill) {
+  if (loop_rank_ == 0) return view(value, kind, numbers, count, where, fill);
   check_node(value, "view", where);
   value = with_loops(value, where);
   const int rank = item_rank(value);
@@ -99,6 +100,11 @@ NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, 
       for (int axis = 0; axis < loop_rank_; ++axis) moved.insert(moved.end(), {0, 0, 0, 1});
       moved.insert(moved.end(), numbers, numbers + count);
       break;
+    case ViewKind::shift:
+      moved.assign(numbers, numbers + 1);  // the boundary; nothing moves along the axes of the loop
+      moved.insert(moved.end(), static_cast<std::size_t>(loop_rank_), 0);
+      moved.insert(moved.end(), numbers + 1, numbers + count);
+      return view(value, kind, moved.data(), static_cast<unsigned>(moved.size()), where, fill);
     case ViewKind::transpose:
       moved = consecutive(0, loop_rank_);
       for (int axis = rank; count == 0 && axis-- > 0;) moved.push_back(axis + loop_rank_);
