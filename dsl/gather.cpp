@@ -49,9 +49,10 @@ bool has_fragments(const detail::Parts* parts, unsigned count) {
   return false;
 }
 
-/// Records instruction `i`, of which the structure slots before it say more.
+/// Records instruction `i`; the structure slots before it, if any, say more.
 NodeId record_structured(detail::Recorder& recorder, const Instruction* code, const Slot* slots, std::size_t i,
                          const NodeId* operands, detail::Where where) {
+  if (code[i].kind == Instruction::tuple) return detail::record_tuple(recorder, operands, code[i].arity, where);
   const std::uint64_t* words = slots[i - 1].words;
   if (code[i].kind == Instruction::call)
     return detail::record_call(recorder, slots[i - 1], operands, code[i].arity, where);
@@ -179,13 +180,11 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
         break;
       case Instruction::call:
       case Instruction::reduction:
+      case Instruction::tuple:
       case Instruction::component:
       case Instruction::viewed:
       case Instruction::traced:
         node = record_structured(recorder, program.code, program.slots, i, stack.data() + first, where);
-        break;
-      case Instruction::tuple:
-        node = detail::record_tuple(recorder, &stack[first], step.arity, where);
         break;
       case Instruction::input:
         node = detail::record_input(recorder, next.input++, step.type);

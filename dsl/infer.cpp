@@ -61,9 +61,8 @@ const char* broadcast_hint(const Node& node, std::span<const Shape> shapes) {
   fail<ShapeError>(
       "{}{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
       "must be equal or 1: {}",
-      node.kind == NodeKind::call ? "" : "kl::",
-      node.kind == NodeKind::call ? graph.function(node).name : std::string(written_name(graph, id)), operands,
-      place(where_of(graph, id)), broadcast_hint(node, shapes));
+      node.kind == NodeKind::call ? "" : "kl::", written_name(graph, id), operands, place(where_of(graph, id)),
+      broadcast_hint(node, shapes));
 }
 
 Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
@@ -124,6 +123,7 @@ const char* written_name(const codegen::Graph& graph, codegen::NodeId id) {
     if (user != graph.nodes().end()) id = static_cast<codegen::NodeId>(user - graph.nodes().begin());
   }
   const Node& node = graph[id];
+  if (node.kind == NodeKind::call) return graph.function(node).name.c_str();
   return joins(node) ? name_of(graph.reduction(node).kind, node.kind == NodeKind::scan) : node_name(node);
 }
 

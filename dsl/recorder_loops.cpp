@@ -85,12 +85,6 @@ NodeId Recorder::item_index(NodeId value, int axis, Where where) {
 NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
                            const NodeId* fill) {
   if (loop_rank_ == 0) return view(value, kind, numbers, count, where, fill);
-  if (static_cast<ViewKind>(kind) == ViewKind::shift) {  // the loop stays where it is
-    Numbers moved = {numbers[0]};
-    moved.insert(moved.end(), static_cast<std::size_t>(loop_rank_), 0);
-    moved.insert(moved.end(), numbers + 1, numbers + count);
-    return view(with_loops(value, where), kind, moved.data(), static_cast<unsigned>(moved.size()), where, fill);
-  }
   check_node(value, "view", where);
   value = with_loops(value, where);
   const int rank = item_rank(value);
@@ -108,6 +102,11 @@ NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, 
       for (int axis = 0; axis < loop_rank_; ++axis) moved.insert(moved.end(), {0, 0, 0, 1});
       moved.insert(moved.end(), numbers, numbers + count);
       break;
+    case ViewKind::shift:
+      moved.assign(numbers, numbers + 1);  // the boundary; nothing moves along the axes of the loop
+      moved.insert(moved.end(), static_cast<std::size_t>(loop_rank_), 0);
+      moved.insert(moved.end(), numbers + 1, numbers + count);
+      return view(value, kind, moved.data(), static_cast<unsigned>(moved.size()), where, fill);
     case ViewKind::transpose:
       moved = consecutive(0, loop_rank_);
       for (int axis = rank; count == 0 && axis-- > 0;) moved.push_back(axis + loop_rank_);

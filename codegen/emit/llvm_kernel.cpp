@@ -69,6 +69,10 @@ void KernelFrame::print_arguments() {
       case ArgumentKind::workspace:
         workspace = load(argument.offset, "ptr");
         break;
+      case ArgumentKind::function:
+        b.line(fmt::format("{} = getelementptr i8, ptr {}, i64 0", host_call_register(argument.a),
+                           load(argument.offset, "ptr")));
+        break;
       case ArgumentKind::fold_start:
         state->folds[argument.axis].start = load_index(argument);
         break;
@@ -77,10 +81,6 @@ void KernelFrame::print_arguments() {
         break;
       case ArgumentKind::fold_length:
         state->folds[argument.axis].length = load_index(argument);
-        break;
-      case ArgumentKind::function:
-        b.line(fmt::format("{} = getelementptr i8, ptr {}, i64 0", host_call_register(argument.a),
-                           load(argument.offset, "ptr")));
         break;
       case ArgumentKind::divisor:
       case ArgumentKind::counters:

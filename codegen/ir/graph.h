@@ -65,8 +65,10 @@ class NodeOperands {
     for (const NodeId id : ids) ids_[i++] = id;
   }
   constexpr NodeId& operator[](std::size_t i) { return ids_[i]; }
-  constexpr NodeId operator[](std::size_t i) const { return ids_[i]; }
+  constexpr const NodeId& operator[](std::size_t i) const { return ids_[i]; }
   constexpr const NodeId* data() const { return ids_.data(); }
+  constexpr const NodeId* begin() const { return ids_.data(); }
+  constexpr const NodeId* end() const { return ids_.data() + limit; }
   static constexpr std::size_t size() { return limit; }
   friend bool operator==(const NodeOperands&, const NodeOperands&) = default;
 

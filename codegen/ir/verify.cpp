@@ -215,16 +215,6 @@ bool is_allowed(NodeKind kind, Place place) {
   }
 }
 
-std::string shift_problem(const Graph& graph, const Node& node) {
-  const std::vector<std::int64_t>& numbers = graph.view_spec(node).numbers;
-  const bool fills = !numbers.empty() && numbers[0] == static_cast<std::int64_t>(ViewSpec::Boundary::fill);
-  if (node.arity != (fills ? 2u : 1u))
-    return fmt::format("has {} operands, its boundary takes another number", node.arity);
-  return type_problem(graph, node).empty() && graph[node.operands[node.arity - 1]].type == node.type
-             ? ""
-             : "a shift keeps the type of its operands";
-}
-
 std::string call_problem(const Graph& graph, const Node& node, Place place) {
   if (node.payload >= graph.functions().size()) return "names no function";
   const Function& function = graph.function(node);
@@ -237,6 +227,16 @@ std::string call_problem(const Graph& graph, const Node& node, Place place) {
   }
   const bool widened = is_body(place) && node.type == compute_type(function.result);
   return node.type != function.result && !widened ? "has another type than its function returns" : "";
+}
+
+std::string shift_problem(const Graph& graph, const Node& node) {
+  const std::vector<std::int64_t>& numbers = graph.view_spec(node).numbers;
+  const bool fills = !numbers.empty() && numbers[0] == static_cast<std::int64_t>(ViewSpec::Boundary::fill);
+  if (node.arity != (fills ? 2u : 1u))
+    return fmt::format("has {} operands, its boundary takes another number", node.arity);
+  return type_problem(graph, node).empty() && graph[node.operands[node.arity - 1]].type == node.type
+             ? ""
+             : "a shift keeps the type of its operands";
 }
 
 std::string kind_problem(const Graph& graph, const Node& node, Place place) {

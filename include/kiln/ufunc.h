@@ -12,12 +12,15 @@
 //               values, returns their type and is associative and commutative; it captures nothing.
 //   accumulate  the running reduction along one axis, an expression of the operand's shape; associative is enough
 //   outer       {x's axes, y's axes}: every element of x with every element of y
+//   reduceat    joins the stretches of the last axis that start at the given places, each up to the next one
+//   at          target[i] = f(target[i], v) for each index i with its value v, repeated ones included; in place
 //   identity    kl::ufunc(function, kl::identity(0)): what leaves any value unchanged, and the result of no elements.
 //               Functions that are one of + * maximum minimum || && | & of their arguments need none; for others the
 //               reduction of no elements is a ShapeError.
 #pragma once
 
 #include <kiln/jit.h>
+#include <kiln/shift.h>
 
 namespace kiln {
 
@@ -68,6 +71,63 @@ auto combine_some(Where where, const X& x, ReductionCall call) {
     return compose_reduction<Reduced<type, typename Operand<X>::template Structure<type>>>(where, call, x);
   }
 }
+
+/// A value and whether there is one.
+template <class A, class B>
+struct Perhaps {
+  A first;
+  B second;
+};
+template <std::size_t I, class A, class B>
+const auto& get(const Perhaps<A, B>& p) {
+  if constexpr (I == 0) {
+    return p.first;
+  } else {
+    return p.second;
+  }
+}
+template <class F>
+struct JoinPresent {
+  template <class A, class B>
+  auto operator()(const Perhaps<A, B>& a, const Perhaps<A, B>& b) const {
+    const A both = F{}(a.first, b.first);
+    const A value = kiln::where(a.second, kiln::where(b.second, both, a.first), b.first);
+    return Perhaps<A, B>{value, a.second || b.second};
+  }
+};
+
+/// F over the elements of the last axis of `values` where `present` holds, which broadcasts with it; and whether there
+/// was one.
+template <class F, class T, class B>
+Perhaps<Sym<T>, B> join_present(const Sym<T>& values, const B& present) {
+  return kiln::reduce(Perhaps<Sym<T>, B>{values, present}, -1, Perhaps<Const<T>, Const<bool>>{T(0), false},
+                      JoinPresent<F>{});
+}
+
+/// Each element looks through all indices: in any order the same bits, and no element is written twice.
+template <class F>
+struct AtEach {
+  template <class T, class I, class V>
+  auto operator()(const Sym<T>& target, const Sym<I>& indices, const Sym<V>& values) const {
+    const auto position = kiln::index(target, 0).unsqueeze(-1);
+    const auto wrapped = kiln::cast<std::int64_t>(indices);
+    const auto found = join_present<F>(values.template astype<T>(), wrapped == position);
+    return kiln::where(found.second, F{}(target, found.first), target);
+  }
+};
+
+template <class F>
+struct ReduceStretches {
+  template <class T, class I>
+  auto operator()(const Sym<T>& x, const Sym<I>& starts) const {
+    const auto first = kiln::cast<std::int64_t>(starts);
+    const auto next = kiln::shift(first, -1, kiln::constant(std::int64_t{1} << 62)).unsqueeze(-1);
+    const auto begin = first.unsqueeze(-1);
+    const auto each = x.unsqueeze(-2);
+    const auto place = kiln::index(each, -1);
+    return join_present<F>(each, (place >= begin && place < next) || place == begin).first;
+  }
+};
 
 /// The value with `count` more axes at the end.
 template <class X>
@@ -133,6 +193,23 @@ class Ufunc {
                   "kiln: outer of a kl::ufunc takes two arrays or expressions, or two traced values");
     return jit_(detail::with_last_axes(x, y.ndim(), w), y);
   }
+  /// NumPy's reduceat along the last axis: {.., starts} from {.., n} and the integer vector `starts`. Stretch i runs
+  /// from starts[i] to starts[i + 1], the last one to the end; one that does not start before the next is the element
+  /// at its start. Allocates the result, as a call does; inside kl::jit it is recorded. Every stretch looks at the
+  /// whole axis: for few stretches.
+  template <class X, class S>
+  auto reduceat(const X& x, const S& starts) const {
+    if constexpr (detail::require_binary<F, X>()) return reduceat_(x, starts);
+  }
+  /// NumPy's at: joins each value to the element of `target`, a vector, that its index names; an index may come again.
+  /// Indices (an integer vector) that name no element do nothing. The function is associative and commutative. Every
+  /// element looks at all indices: for small targets; kl::scatter_add and its kin serve sums and extremes of many.
+  template <class X, class S, class V>
+  void at(X&& target, const S& indices, const V& values) const {
+    if constexpr (detail::require_binary<F, std::remove_cvref_t<X>>()) {
+      at_.into(target)(target, indices, values);
+    }
+  }
 
  private:
   template <class X>
@@ -146,6 +223,8 @@ class Ufunc {
     }
   }
 
+  static constexpr Jit<detail::AtEach<F>> at_{detail::AtEach<F>{}};
+  static constexpr Jit<detail::ReduceStretches<F>> reduceat_{detail::ReduceStretches<F>{}};
   Jit<F> jit_;
   [[no_unique_address]] I identity_;
 };

@@ -172,6 +172,35 @@ TEST_P(Ufunc, outer_pairs_all_elements) {
   EXPECT_EQ(s.to_host(), (Floats{2, 3, 4, 20, 30, 40}));
 }
 
+TEST_P(Ufunc, reduceat_joins_stretches_as_numpy_does) {
+  kl::Array<float> x = kl::from_host(values(2 * 12), {2, 12});
+  kl::Array<std::int32_t> starts = kl::from_host(Ints{0, 3, 3, 9, 4});
+  for (const bool sums : {true, false}) {
+    const Floats got = (sums ? plus.reduceat(x, starts) : compound.reduceat(x, starts)).to_host();
+    const int first[] = {0, 3, 3, 9, 4}, last[] = {3, 4, 9, 10, 12};  // an empty stretch is the element at its start
+    for (std::size_t row = 0; row < 2; ++row) {
+      for (std::size_t s = 0; s < 5; ++s) {
+        double want = sums ? 0 : 1;
+        for (int k = first[s]; k < last[s]; ++k) {
+          const auto v = static_cast<double>(values(24)[row * 12 + static_cast<std::size_t>(k)]);
+          want = sums ? want + v : want * (1 + v);
+        }
+        EXPECT_NEAR(got[row * 5 + s], sums ? want : want - 1, 1e-5) << row << ", stretch " << s;
+      }
+    }
+  }
+}
+
+TEST_P(Ufunc, at_joins_repeated_indices_into_the_target) {
+  kl::Array<std::int32_t> counts = kl::from_host(Ints{10, 20, 30, 40});
+  const Ints where = {2, 0, 2, 2, 7, 3};
+  plus.at(counts, kl::from_host(where), kl::from_host(Ints{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(counts.to_host(), (Ints{12, 20, 38, 46})) << "index 7 names no element";
+  kl::Array<float> target = kl::from_host(Floats{1, 2, 3});
+  compound.at(target(kl::range(0, 2)), kl::from_host(Ints{1, 1}), kl::from_host(Floats{1, 3}));
+  EXPECT_EQ(target.to_host(), (Floats{1, 3 * 2 * 4 - 1, 3}));
+}
+
 TEST_P(Ufunc, is_recorded_inside_other_functions) {
   const auto f =
       kl::jit([](auto x, auto y) { return compound.reduce(product_sum(x, y), -1) + plus.outer(x, y)(0, 0); });
@@ -204,7 +233,9 @@ TEST_P(Gufunc, applies_an_item_function_over_leading_axes) {
       EXPECT_FLOAT_EQ(each.to_host()[b * m + i], own);
       EXPECT_FLOAT_EQ(shared.to_host()[b * m + i], first);
       EXPECT_FLOAT_EQ(pairs.to_host()[(b * 5 + 2) * m + i], other);
-      if (b == 1) EXPECT_FLOAT_EQ(single.to_host()[i], own);
+      if (b == 1) {
+        EXPECT_FLOAT_EQ(single.to_host()[i], own);
+      }
     }
   }
   EXPECT_EQ(matvec.inspect(matrices, vectors).kernels.size(), 1u) << "one fused kernel";

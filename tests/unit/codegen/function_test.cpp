@@ -171,7 +171,7 @@ TEST(FunctionCall, CpuKernelsCallThroughAnArgumentAndOnElementsOnly) {
   options.cpu_features = "avx2,fma";
   const std::string text = emit_llvm(kernel, choose_schedule(kernel, Extents{{1024}}, cpu), options).text;
   EXPECT_NE(text.find("@llvm.smin.i64(i64 %left, i64 8)"), std::string::npos) << "lanes past the end are not called";
-  EXPECT_EQ(count_of(text, "ptr %call.block, i64 128"), 1u) << text;
+  EXPECT_EQ(count_of(text, ", ptr %call.block, i64 128, i64 %"), 1u) << text;
 }
 
 }  // namespace
