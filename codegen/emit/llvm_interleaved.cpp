@@ -245,6 +245,7 @@ void InterleavedPrinter::print_vector(const std::string& i, const std::string& l
     values_[a] = {load_plain(b, from, lane, nullptr)};
   }
   BodyPrinter body(b, library, kernel.body, options.contract);
+  if (!kernel.body.functions().empty()) body.set_count(scalar_least(b, "%left", fmt::format("{}", b.width())));
   std::vector<DType> types;
   for (std::size_t a = kernel.first_store(); a < kernel.accesses.size(); ++a) types.push_back(kernel.accesses[a].type);
   print_stores(i, body.print({values_, parameters}, types));
