@@ -281,7 +281,7 @@ std::string InterleavedPrinter::print(const std::string& entry) {
 }  // namespace
 
 bool has_interleaved_rows(const Kernel& kernel) {
-  if (kernel.reduced > 0 || kernel.rank < 2) return false;
+  if (kernel.reduced > 0 || kernel.rank < 2 || kernel.accesses.empty()) return false;
   const auto last = static_cast<std::size_t>(kernel.rank) - 1;
   const bool folds = std::any_of(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& access) {
     return access.is_folded(last) || access.is_folded(last - 1);
