@@ -49,7 +49,8 @@ void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argu
       if (draft.bases[argument.a].constant)
         put(launch, argument.offset, base_offset(nest.walks[argument.a]));
       else
-        launch.offsets.push_back({argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a])});
+        launch.offsets.push_back(
+            {argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a])});
       return;
     case ArgumentKind::extent:
       put_index(launch, argument, nest.shape.extents[argument.axis]);
