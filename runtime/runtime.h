@@ -39,6 +39,7 @@ struct Binary {
   std::vector<char> image;  ///< cubin, PTX text, or an ELF object for the CPU
   bool is_ptx = false;      ///< the image is PTX because NVRTC does not know the architecture
   std::string entry;        ///< lowered name of the kernel in the image
+  std::string compiler;     ///< "NVRTC 13.0", "LLVM 19.1.7": for people
   int registers = -1;
   int spill_bytes = -1;
   int shared_bytes = 0;  ///< static shared memory

@@ -57,6 +57,9 @@ Arguments fill(const Case& test, const Call& call) {
       case codegen::ArgumentKind::counters:
         ADD_FAILURE() << "an elementwise kernel has no workspace";
         break;
+      default:
+        ADD_FAILURE() << "the kernels of these tests have no such argument";
+        break;
     }
   }
   return arguments;
