@@ -102,8 +102,8 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   return owner.release();
 }
 
-Roofline roofline(Inspection* inspection, double milliseconds) {
-  auto& owner = static_cast<dsl::OwningInspection&>(*inspection);
+Roofline roofline(const Inspection& inspection, double milliseconds) {
+  const auto& owner = static_cast<const dsl::OwningInspection&>(inspection);
   if (!(milliseconds > 0))
     fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds",
                     milliseconds);
@@ -112,6 +112,9 @@ Roofline roofline(Inspection* inspection, double milliseconds) {
     bytes += kernel.bytes_moved;
     operations += kernel.operations;
   }
+  if (bytes == 0)
+    fail<TypeError>(
+        "roofline: what this kernel moves is not known, as it is the user's own; kl::profile counts its arrays");
   Roofline result;
   result.gigabytes_per_second = static_cast<double>(bytes) / milliseconds / 1e6;
   result.gigaoperations_per_second = static_cast<double>(operations) / milliseconds / 1e6;
@@ -124,7 +127,7 @@ Roofline roofline(Inspection* inspection, double milliseconds) {
   }
   text += fmt::format("; {:.2f} operations per byte, {:.1f} G operations/s", result.operations_per_byte,
                       result.gigaoperations_per_second);
-  result.text = owner.keep(std::move(text));
+  text.copy(result.line, sizeof result.line - 1);
   return result;
 }
 

@@ -269,6 +269,16 @@ LaunchShape shape_of_launch(const Launching& l, const RawVariant& variant, std::
   return shape;
 }
 
+/// What the kernel moves if it touches each element of its arrays once.
+std::int64_t bytes_of_arrays(const detail::RawArgument* arguments, unsigned count) {
+  std::int64_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const detail::Layout* const layout = arguments[i].handle ? arguments[i].handle->layout : nullptr;
+    if (layout) bytes += layout->size * static_cast<std::int64_t>(size_of(layout->dtype));
+  }
+  return bytes;
+}
+
 }  // namespace
 }  // namespace kiln::dsl
 
@@ -290,9 +300,14 @@ void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t o
   for (unsigned i = 0; i < count; ++i) parameters[i] = const_cast<void*>(arguments[i].bytes);
   KILN_LOG(2, "launch {} grid {} block {} shared {}", program.name(), dsl::triple(shape.grid), dsl::triple(shape.block),
            shape.shared_bytes);
-  const std::string label = runtime::is_observed() ? program.name() + program.place(launch.where) : "";
-  const runtime::Activity activity{
-      .kind = runtime::Activity::Kind::raw_kernel, .backend = variant.backend, .stream = stream, .name = program.name(), .label = label};
+  const bool observed = runtime::is_observed();
+  const std::string label = observed ? program.name() + program.place(launch.where) : "";
+  const runtime::Activity activity{.kind = runtime::Activity::Kind::raw_kernel,
+                                   .backend = variant.backend,
+                                   .stream = stream,
+                                   .name = program.name(),
+                                   .label = label,
+                                   .bytes = observed ? dsl::bytes_of_arrays(arguments, count) : 0};
   runtime::observe(activity, [&] { variant.backend->launch(*variant.loaded, shape, parameters, stream); });
   for (unsigned i = 0; i < count; ++i) {
     if (!arguments[i].handle) continue;

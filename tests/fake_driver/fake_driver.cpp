@@ -156,6 +156,8 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
            : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132
            : which == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR    ? 2048
            : which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE                     ? 50 << 20
+           : which == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                 ? 3'200'000
+           : which == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH           ? 5120
            : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 << 10
            : which == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED            ? state().has_pools
                                                                             : 0;
