@@ -104,7 +104,8 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
 Roofline roofline(Inspection* inspection, double milliseconds) {
   auto& owner = static_cast<dsl::OwningInspection&>(*inspection);
   if (!(milliseconds > 0))
-    fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds", milliseconds);
+    fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds",
+                    milliseconds);
   std::int64_t bytes = 0, operations = 0;
   for (const KernelInfo& kernel : owner.infos) {
     bytes += kernel.bytes_moved;

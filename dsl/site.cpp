@@ -113,6 +113,8 @@ SiteTable::~SiteTable() {
 
 namespace kiln::detail {
 
+void seal(Site& group) { dsl::SiteTable::of(group).signatures.seal(); }
+
 void destroy(Site& site) noexcept {
   delete static_cast<dsl::SiteTable*>(__atomic_exchange_n(&site.table, nullptr, __ATOMIC_ACQ_REL));
 }

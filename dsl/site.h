@@ -38,6 +38,7 @@ class SiteTable {
   std::shared_ptr<const Plan> insert(const CallKey& key, std::shared_ptr<const Plan> plan);
 
   Traces traces;
+  Signatures signatures;  ///< where the site is that of a function
 
  private:
   static constexpr unsigned slot_count = 64, probes = 8;

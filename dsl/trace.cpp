@@ -6,6 +6,7 @@
 #include "dsl/infer.h"
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
+#include "dsl/site.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -32,6 +33,16 @@ std::string signature_of(const detail::Call& call) {
   for (unsigned i = 0; i < call.target_count; ++i) text += static_cast<char>(call.targets[i].type);
   for (unsigned i = 0; i < call.tag_count; ++i) append(text, call.tags[i]);
   return text;
+}
+
+/// "(f32[2d], f32[1d], f32)": the arrays with their ranks, then the numbers.
+std::string types_text(const detail::Call& call) {
+  std::string text;
+  const auto add = [&text](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
+  for (unsigned i = 0; i < call.input_count; ++i)
+    add(fmt::format("{}[{}d]", name_of(call.inputs[i].layout->dtype), call.inputs[i].layout->rank));
+  for (unsigned i = 0; i < call.scalar_count; ++i) add(name_of(call.scalars[i].type));
+  return "(" + text + ")";
 }
 
 /// The parameter behind casts, or null.
@@ -85,6 +96,28 @@ std::shared_ptr<const Trace> record(const detail::Call& call) {
   return trace;
 }
 
+void Signatures::seal() {
+  const std::lock_guard lock(mutex_);
+  is_sealed_ = true;
+}
+
+void Signatures::admit(const detail::Call& call) {
+  const std::lock_guard lock(mutex_);
+  if (!is_sealed_) return;
+  std::string known;
+  for (const std::string& signature : known_) known += "\n  " + signature;
+  fail<TypeError>(
+      "{} is sealed and was not compiled for {}{}; compile it for these types before f.seal(), or convert "
+      "the arguments. It was compiled for:{}",
+      call.name ? call.name : "the function", types_text(call), place(call.where), known.empty() ? " nothing" : known);
+}
+
+void Signatures::add(const detail::Call& call) {
+  const std::lock_guard lock(mutex_);
+  std::string text = types_text(call);
+  if (std::find(known_.begin(), known_.end(), text) == known_.end()) known_.push_back(std::move(text));
+}
+
 std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
   std::string signature = signature_of(call);
   if (recording_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
@@ -96,8 +129,11 @@ std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)
     if (entry.signature == signature) return entry.trace;
+  Signatures* const signatures = call.group ? &SiteTable::of(*call.group).signatures : nullptr;
+  if (signatures) signatures->admit(call);
   const Recording recording(recording_);
   entries_.push_back({std::move(signature), record(call)});
+  if (signatures) signatures->add(call);
   return entries_.back().trace;
 }
 

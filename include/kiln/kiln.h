@@ -32,6 +32,7 @@
 #include <kiln/detail/raw_arguments.h>
 #include <kiln/jit.h>
 #include <kiln/raw_kernel.h>
+#include <kiln/graph.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>

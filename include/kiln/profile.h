@@ -28,8 +28,8 @@ struct ProfileRow {
   double share = 0;        ///< of the profile's time on devices, 0 to 1
   std::int64_t bytes = 0;  ///< in total; operands read and written once
   double gigabytes_per_second = 0;
-  double of_peak = -1;               ///< of the device's peak memory bandwidth; -1 where that is unknown (CPU)
-  double operations_per_byte = 0;    ///< arithmetic operations; functions and joins count one each
+  double of_peak = -1;             ///< of the device's peak memory bandwidth; -1 where that is unknown (CPU)
+  double operations_per_byte = 0;  ///< arithmetic operations; functions and joins count one each
 };
 
 namespace detail {
