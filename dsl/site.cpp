@@ -36,7 +36,7 @@ std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call
   const runtime::Planning planning((call.name ? call.name : "expression") + place(call.where));
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
-  const std::shared_ptr<const Trace> trace = table.traces.get(call);
+  const std::shared_ptr<const Trace> trace = table.trace(call);
   try {
     const detail::Call placed = with_place(call, *trace);
     return finish(draft(*trace, placed, device, machine), placed, machine);

@@ -6,7 +6,6 @@
 #include "dsl/infer.h"
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
-#include "dsl/site.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -118,7 +117,7 @@ void Signatures::add(const detail::Call& call) {
   if (std::find(known_.begin(), known_.end(), text) == known_.end()) known_.push_back(std::move(text));
 }
 
-std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
+std::shared_ptr<const Trace> Traces::get(const detail::Call& call, Signatures* signatures) {
   std::string signature = signature_of(call);
   if (recording_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
     fail<TypeError>(
@@ -129,7 +128,6 @@ std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)
     if (entry.signature == signature) return entry.trace;
-  Signatures* const signatures = call.group ? &SiteTable::of(*call.group).signatures : nullptr;
   if (signatures) signatures->admit(call);
   const Recording recording(recording_);
   entries_.push_back({std::move(signature), record(call)});

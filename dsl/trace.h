@@ -40,7 +40,8 @@ class Signatures {
 /// The traces of one site. Recording holds the site's own lock only: the user's function runs once per signature.
 class Traces {
  public:
-  std::shared_ptr<const Trace> get(const detail::Call& call);
+  /// `signatures`: of the compiled function that is called; null for others.
+  std::shared_ptr<const Trace> get(const detail::Call& call, Signatures* signatures);
 
  private:
   struct Entry {

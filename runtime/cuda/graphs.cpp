@@ -1,7 +1,8 @@
-// runtime/cuda/graphs.cpp -- stream capture, instances and their launches.
-#include "runtime/cuda/graphs.h"
+// runtime/cuda/graphs.cpp -- CUDA graphs: stream capture, instances and their launches.
+#include <mutex>
 
 #include "runtime/cuda/backend.h"
+#include "runtime/graph_backend.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -11,6 +12,30 @@ namespace {
 CUstream native(NativeStream stream) { return static_cast<CUstream>(stream); }
 
 }  // namespace
+
+class CudaGraphs final : public GraphBackend {
+ public:
+  explicit CudaGraphs(CudaBackend& backend) : backend_(backend) {}
+  void begin(NativeStream stream) override;
+  void* end(NativeStream stream) override;
+  void abandon(NativeStream stream) noexcept override;
+  void* last_node(NativeStream stream) override;
+  void* instantiate(void* graph) override;
+  bool update(void* instance, void* graph) override;
+  void set_kernel(void* instance, void* node, const LoadedKernel& kernel, const LaunchShape& shape,
+                  void** parameters) override;
+  void launch(void* instance, NativeStream stream) override;
+  void destroy_graph(void* graph) noexcept override;
+  void destroy_instance(void* instance) noexcept override;
+  void* allocate(std::size_t bytes) override;
+  void* zeros(std::size_t bytes) override;
+  NativeStream memory_stream() override;
+
+ private:
+  CudaBackend& backend_;
+  std::mutex mutex_;
+  NativeStream memory_stream_ = nullptr;  ///< made at the first use, never destroyed
+};
 
 void CudaGraphs::begin(NativeStream stream) {
   if (!stream) fail<DeviceError>("the default stream cannot be captured; give kl::capture a kl::Stream, or none");
@@ -126,5 +151,7 @@ void* CudaGraphs::zeros(std::size_t bytes) {
   backend_.synchronize(stream);
   return memory;
 }
+
+std::unique_ptr<GraphBackend> make_graphs(CudaBackend& backend) { return std::make_unique<CudaGraphs>(backend); }
 
 }  // namespace kiln::runtime::cuda

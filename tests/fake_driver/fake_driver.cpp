@@ -1,7 +1,5 @@
 // tests/fake_driver/fake_driver.cpp -- the entry points of the CUDA driver that kiln uses, over malloc.
-#include "tests/fake_driver/fake_driver.h"
-
-#include <cuda.h>
+#include "tests/fake_driver/fake_state.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -10,77 +8,18 @@
 // cuda.h renames these to newer versions; the fake exports the symbols of CUDA 12.0.
 #undef cuEventElapsedTime
 
-struct CUctx_st {
-  CUdevice device;
-};
-struct CUstream_st {
-  int id;
-};
-struct CUevent_st {
-  int id;
-};
-struct CUlib_st {
-  std::string image;
-};
-struct CUkern_st {
-  std::string name;
-};
-struct CUgraph_st {
-  std::size_t nodes;
-};
-struct CUgraphExec_st {
-  std::size_t nodes;
-};
-
 namespace {
 
-using kiln::fake::FakeDriver;
-
-FakeDriver& state() {
-  static auto* const instance = new FakeDriver;
-  return *instance;
-}
+using namespace kiln::fake;
 
 CUctx_st primary_contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
 thread_local std::vector<CUcontext> context_stack;
-int next_id = 0;
 
 // The driver's own records, alive after every static destructor: what a program did not free is the driver's, and no
 // leak.
 std::unordered_map<CUdeviceptr, std::size_t>& allocations = *new std::unordered_map<CUdeviceptr, std::size_t>;
-std::vector<void*>& handles = *new std::vector<void*>;
-
-template <class Handle>
-Handle* keep(Handle* handle) {
-  const std::lock_guard lock(state().mutex);
-  handles.push_back(handle);
-  return handle;
-}
-
-CUresult step(const char* function, const std::string& details = "") {
-  FakeDriver& s = state();
-  const std::lock_guard lock(s.mutex);
-  s.calls.push_back(details.empty() ? function : function + (" " + details));
-  if (s.deinitialized) return CUDA_ERROR_DEINITIALIZED;
-  const auto fault = s.faults.find(function);
-  if (fault == s.faults.end()) return CUDA_SUCCESS;
-  if (fault->second.skip > 0) {
-    --fault->second.skip;
-    return CUDA_SUCCESS;
-  }
-  if (fault->second.times <= 0) return CUDA_SUCCESS;
-  --fault->second.times;
-  return static_cast<CUresult>(fault->second.result);
-}
-
-#define STEP(...)                                                 \
-  do {                                                            \
-    if (const CUresult result = step(__VA_ARGS__)) return result; \
-  } while (false)
-
 bool has_context() { return !context_stack.empty() && context_stack.back(); }
 
-std::string stream_text(CUstream stream) { return "stream=" + std::to_string(stream ? stream->id : 0); }
 std::string event_text(CUevent event) { return "event=" + std::to_string(event->id); }
 
 CUresult allocate(CUdeviceptr* memory, std::size_t bytes) {
@@ -105,17 +44,6 @@ CUresult release(CUdeviceptr memory, bool keep) {
   allocations.erase(found);
   std::free(reinterpret_cast<void*>(memory));
   return CUDA_SUCCESS;
-}
-
-void copy_arguments(void** parameters) {
-  FakeDriver& s = state();
-  s.arguments.clear();
-  std::vector<std::size_t> sizes = s.parameter_bytes;
-  if (sizes.empty() && s.argument_bytes > 0) sizes = {s.argument_bytes};
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto* const bytes = static_cast<const unsigned char*>(parameters[i]);
-    s.arguments.insert(s.arguments.end(), bytes, bytes + sizes[i]);
-  }
 }
 
 }  // namespace
@@ -334,50 +262,6 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void** param
   copy_arguments(parameters);
   return CUDA_SUCCESS;
 }
-
-// ------------------------------------------------------------------ graphs
-CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
-  STEP("cuStreamBeginCapture", stream_text(stream));
-  state().captured = stream;
-  state().nodes = 0;
-  return CUDA_SUCCESS;
-}
-CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-  state().captured = nullptr;
-  *graph = nullptr;
-  STEP("cuStreamEndCapture", stream_text(stream));
-  *graph = keep(new CUgraph_st{state().nodes});
-  return CUDA_SUCCESS;
-}
-CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
-                                   const CUgraphNode** nodes, std::size_t* count) {
-  STEP("cuStreamGetCaptureInfo");
-  static thread_local CUgraphNode node;
-  node = reinterpret_cast<CUgraphNode>(static_cast<std::uintptr_t>(++state().nodes));  // numbered from 1
-  *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  *nodes = &node;
-  *count = 1;
-  return CUDA_SUCCESS;
-}
-CUresult cuGraphInstantiate(CUgraphExec* instance, CUgraph graph, unsigned long long) {
-  STEP("cuGraphInstantiate", std::to_string(graph->nodes));
-  *instance = keep(new CUgraphExec_st{graph->nodes});
-  return CUDA_SUCCESS;
-}
-CUresult cuGraphExecUpdate(CUgraphExec instance, CUgraph graph, CUgraphExecUpdateResultInfo*) {
-  STEP("cuGraphExecUpdate");
-  return instance->nodes == graph->nodes ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-}
-CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* settings) {
-  STEP("cuGraphExecKernelNodeSetParams", "node=" + std::to_string(reinterpret_cast<std::uintptr_t>(node)) +
-                                             " grid=" + std::to_string(settings->gridDimX) +
-                                             " block=" + std::to_string(settings->blockDimX));
-  copy_arguments(settings->kernelParams);
-  return CUDA_SUCCESS;
-}
-CUresult cuGraphLaunch(CUgraphExec, CUstream stream) { return step("cuGraphLaunch", stream_text(stream)); }
-CUresult cuGraphDestroy(CUgraph) { return step("cuGraphDestroy"); }
-CUresult cuGraphExecDestroy(CUgraphExec) { return step("cuGraphExecDestroy"); }
 
 // ------------------------------------------------------------------ streams and events
 CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
