@@ -1,4 +1,4 @@
-// tests/fake_driver/fake_driver.cpp -- the entry points of the CUDA driver that kiln uses, over malloc.
+// tests/fake_driver/entry_points.cpp -- the entry points of the CUDA driver that kiln uses, over malloc.
 #include "tests/fake_driver/fake_state.h"
 
 #include <cstdlib>
