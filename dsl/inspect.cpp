@@ -83,7 +83,7 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
           "inspect: operand {} has no elements{}: it was default-constructed or moved from; give it a shape first", i,
           dsl::place(call.where));
   }
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   auto owner = std::make_unique<dsl::OwningInspection>();
   if (!arch || !*arch) {
@@ -134,7 +134,7 @@ Roofline roofline(const Inspection& inspection, double milliseconds) {
 void precompile(Site& site, const Call& call, const char* arch) {
   const runtime::DeviceId device = arch ? dsl::device_of_call(call) : dsl::current_device();
   const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};

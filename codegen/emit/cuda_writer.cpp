@@ -98,6 +98,7 @@ std::string Writer::schedule_text() const {
   text += fmt::format(", vectors of {}", schedule_.vector);
   if (schedule_.items > 1) text += fmt::format(", {} per thread", schedule_.items);
   if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
+  if (takes_turns()) text += ", blocks take tiles in turn";
   return text;
 }
 

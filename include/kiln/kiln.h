@@ -37,6 +37,7 @@
 #include <kiln/detail/loops.h>
 #include <kiln/gufunc.h>
 #include <kiln/raw_kernel.h>
+#include <kiln/graph.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>

@@ -139,6 +139,7 @@ struct Evaluation {
   const void* signature = nullptr;  ///< tells apart the argument types that share a site; part of the key
   const char* name = nullptr;
   const LaunchControl* launch = nullptr;
+  Site* group = nullptr;  ///< of the function; see Call
   CodeOptions options = {};
   Where where = {};  ///< of the evaluation; the operations of the parts usually know better
 };
