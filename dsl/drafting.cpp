@@ -24,6 +24,18 @@ void check_argument_size(const DraftKernel& draft, const detail::Call& call) {
       draft.kernel.accesses.size(), draft.parameters.size(), bytes, argument_limit, place(call.where));
 }
 
+void check_host_versions(const codegen::Graph& body) {
+  for (codegen::NodeId id = 0; id < body.size(); ++id) {
+    if (body[id].kind != codegen::NodeKind::call || body.function(body[id]).host.thunk) continue;
+    const std::string& name = body.function(body[id]).name;
+    fail<TypeError>(
+        "{0}{1}: this kl::function has CUDA text only, which the CPU device cannot run; give kl::function a host "
+        "version "
+        "as its last argument (a lambda of the same parameters), or run on a GPU",
+        name, place(where_of(body, id)));
+  }
+}
+
 }  // namespace
 
 Draft draft(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine) {
@@ -182,7 +194,10 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   const std::uint64_t address = base + static_cast<std::uint64_t>(unfolded_offset(walk.offset, walk.folds) * bytes);
   if (access.gathered) return gathered_access(*parts.body, draft, number, access, address);
   access.alignment = alignment_class(nest, number, address, access.type);
-  if (machine_.traits.cuda && nest.reduced == 0) access.dense_alignment = dense_alignment(nest, number, address);
+  if (nest.reduced == 0) {
+    access.dense_alignment = dense_alignment(nest, number, address);
+    if (!machine_.traits.cuda && access.dense_alignment > 0) access.dense_alignment = 1;  // CPUs load from anywhere
+  }
   std::int64_t elements = 1;
   for (int axis = 0; axis < nest.shape.rank; ++axis)
     if (nest.walks[number].strides[axis] != 0) elements *= nest.shape.extents[axis];
@@ -209,6 +224,8 @@ DraftKernel Drafting::build(const Parts& parts) {
   kernel.body = parts.body->graph;
   if (call_.scatter && !parts.stores.empty() && !parts.stores[0].is_temporary) mark_scatter(draft);
   align_gathering_iotas(kernel);
+  kernel.calls_host = !machine_.traits.cuda && !kernel.body.functions().empty();
+  if (kernel.calls_host) check_host_versions(kernel.body);
   kernel.comment = expression_text(kernel.body);
   draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);

@@ -26,6 +26,9 @@ class BodyPrinter {
   void compute(std::span<const NodeId> nodes, const BodyInputs& inputs);
   /// What gather nodes read; the states get their base addresses later.
   void set_memory(std::span<const AccessState> states) { memory_ = states; }
+  /// The lanes that hold elements from here on: the first `count` (i64 text), all when empty. The user's functions are
+  /// called on these only.
+  void set_count(std::string count) { count_ = std::move(count); }
   const Parts& value(NodeId id) const { return values_[id]; }
   void set_value(NodeId id, Parts parts) { values_[id] = std::move(parts); }
   /// The value of a node that print() is not to print.
@@ -59,6 +62,7 @@ class BodyPrinter {
   std::vector<char> fixed_;         ///< per node: its value was given
   std::vector<unsigned> computed_;  ///< per node: the call of compute() that printed it
   unsigned call_ = 0;
+  std::string count_;
 };
 
 }  // namespace kiln::codegen

@@ -78,6 +78,7 @@ struct Kernel {
   std::vector<Access> accesses;   ///< loads and iotas first, then one per output
   std::vector<DType> parameters;  ///< storage type of each scalar parameter
   Graph body;                     ///< load/iota/parameter/literal leaves; outputs[k] is stored by store access k
+  bool calls_host = false;        ///< CPU kernels: user functions are called through arguments
   /// Parameter that holds the number of elements that values are scattered to, where blocks may keep sums of their own
   /// for all of them; -1: none.
   int bins_parameter = -1;
@@ -101,6 +102,7 @@ enum class ArgumentKind : std::uint8_t {
   parameter,    ///< scalar parameter `a` in its compute type (f16/bf16 as f32, b1 as u8)
   workspace,    ///< pointer to LaunchShape::workspace_bytes of scratch memory (kernels with reduced axes)
   counters,     ///< pointer to LaunchShape::counters zeros of u32, which the kernel leaves zero (the same)
+  function,     ///< pointer to the HostCall of function `a` of the body (`calls_host` only)
 };
 
 struct Argument {

@@ -60,8 +60,17 @@ std::string reduction_text(const ReductionSpec& spec) {
     if (spec.axes >> axis & 1) text += fmt::format(" axis {}", axis);
   }
   if (spec.keepdims) text += " keepdims";
+  if (spec.refuses_empty) text += " of some";
   if (spec.subtract != 0) text += fmt::format(" less {}", spec.subtract);
   return spec.combiner ? text + " {\n" + to_text(*spec.combiner) + "}" : text;
+}
+
+/// The number tells apart functions of one text with host versions of their own.
+std::string function_text(const Graph& graph, const Node& node) {
+  const Function& function = graph.function(node);
+  std::string text = fmt::format("{} {}", node.payload, signature_text(function));
+  if (!function.preamble.empty()) text += " preamble {\n" + function.preamble + "\n}";
+  return text + " {\n" + function.text + "\n}";
 }
 
 /// The node without its id, type and operands: "mul", "load 2", "literal 0x3f800000 (1)".
@@ -114,6 +123,8 @@ std::string head_text(const Graph& graph, const Node& node) {
       const TakeSpec spec = TakeSpec::of(node.payload);
       return fmt::format("take {}axis {}{}", spec.along ? "along " : "", spec.axis, modes[spec.mode]);
     }
+    case NodeKind::call:
+      return "call " + function_text(graph, node);
   }
   return "?";
 }
