@@ -60,7 +60,7 @@ void Writer::declare_loads() {
   const std::string shape =
       (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") + fmt::format("[{}]", schedule_.vector);
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_gathered(a) || is_stepped(a)) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_counted(a)) continue;
     if (!is_store(a) && inner_class(a) == AxisClass::broadcast) {
       line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
     } else {

@@ -283,6 +283,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
   const std::size_t first = kernel_.first_store();
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];
+    if (is_counted(first + o)) continue;
     needed[rounds(first + o) ? graph[id].operands[0] : id] = 1;
   }
   for (NodeId id = graph.size(); id-- > 0;) {
@@ -295,6 +296,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
   }
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];
+    if (is_counted(first + o)) continue;
     const NodeId value = rounds(first + o) ? graph[id].operands[0] : id;
     line("{} = {};", element(first + o), names[value]);
   }

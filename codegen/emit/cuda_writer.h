@@ -76,6 +76,8 @@ class Writer {
   void scatter_elements(std::size_t a, const std::string& count, const std::string& base);
   void binned();
   bool is_below(NodeId root, NodeId id) const;
+  /// A scattered number that is the same everywhere: blocks count instead.
+  bool is_counted(std::size_t a) const { return counts_ && scatters(a); }
   bool scatters(std::size_t a) const { return kernel_.accesses[a].scatter != Scatter::none; }
 
   std::string gather_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) const;

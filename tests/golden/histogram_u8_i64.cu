@@ -1,5 +1,5 @@
 // counts[x] += n
-// schedule: flat, 256 threads per block, vectors of 16, no partial vector
+// schedule: flat, 256 threads per block, vectors of 16, no partial vector, blocks take tiles in turn
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -55,7 +55,6 @@ extern "C" __global__ void __launch_bounds__(256) kiln_bins(const __grid_constan
     const u32 i = tile + threadIdx.x * 16u;
     if (i < a.n0) {
       u8 x0[16];
-      i64 y0[16];
       i64 y1[16];
       read<16>(x0, a.x0 + i);
 #pragma unroll
@@ -68,7 +67,6 @@ extern "C" __global__ void __launch_bounds__(256) kiln_bins(const __grid_constan
         const bool v5 = v3 < a.s0;
         const bool v6 = v4 && v5;
         const i64 v7 = v6 ? v3 : (-1ll);
-        y0[k] = a.s1;
         y1[k] = v7;
       }
 #pragma unroll
