@@ -2,6 +2,7 @@
 #include "dsl/call_key.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "support/hash.h"
@@ -35,6 +36,37 @@ bool ranges_meet(const Handle& a, const Handle& b) {
 constexpr unsigned quadratic_limit = 24;
 
 }  // namespace
+
+std::optional<std::array<std::int64_t, detail::max_rank>> neighbouring(std::int64_t distance,
+                                                                       const std::int64_t* strides, int rank) {
+  constexpr std::int64_t farthest = 4, farthest_contiguous = 8;
+  std::array<std::int64_t, detail::max_rank> at = {};
+  std::uint32_t left = (1u << rank) - 1;
+  while (left != 0) {
+    int axis = -1;  // of the longest step that is left
+    for (int other = 0; other < rank; ++other)
+      if ((left >> other & 1) != 0 && (axis < 0 || std::abs(strides[other]) > std::abs(strides[axis]))) axis = other;
+    left &= ~(1u << axis);
+    const std::int64_t step = strides[axis], half = std::abs(step) / 2;
+    if (step == 0) continue;
+    at[static_cast<std::size_t>(axis)] = (distance + (distance < 0 ? -half : half)) / step;
+    distance -= at[static_cast<std::size_t>(axis)] * step;
+    if (std::abs(at[static_cast<std::size_t>(axis)]) > (step == 1 ? farthest_contiguous : farthest)) return std::nullopt;
+  }
+  return distance == 0 ? std::optional(at) : std::nullopt;
+}
+
+unsigned neighbour_of(const Handle* inputs, unsigned i) {
+  const Handle& own = inputs[i];
+  if (!own.storage || !own.layout) return i;
+  for (unsigned j = 0; j < i; ++j) {
+    if (inputs[j].storage != own.storage || inputs[j].layout != own.layout || inputs[j].data == own.data) continue;
+    const auto bytes = static_cast<std::int64_t>(address_of(own) - address_of(inputs[j]));
+    const auto element = static_cast<std::int64_t>(size_of(own.layout->dtype));
+    if (bytes % element == 0 && neighbouring(bytes / element, own.layout->strides, own.layout->rank)) return j;
+  }
+  return i;
+}
 
 void merge_inputs(const Handle* inputs, unsigned count, unsigned* merged) {
   if (count <= quadratic_limit) {
@@ -94,6 +126,11 @@ void CallKey::push_inputs(const detail::Call& call) {
     push(reinterpret_cast<std::uint64_t>(input.layout));
     // An operand without storage is an index: its "address" is a number that is passed at each launch.
     push(input.storage ? std::uint64_t{merged[i]} << 8 | 16 | (address_of(input) & 15) : std::uint64_t{merged[i]} << 8);
+    if (merged[i] != i) continue;
+    const unsigned neighbour = neighbour_of(call.inputs, i);
+    if (neighbour == i) continue;
+    push(std::uint64_t{1} << 63 | neighbour);
+    push(address_of(input) - address_of(call.inputs[neighbour]));
   }
 }
 

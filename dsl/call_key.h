@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <array>
 #include <memory>
+#include <optional>
 
 #include <kiln/detail/bridge.h>
 
@@ -50,6 +52,15 @@ class CallKey {
 };
 
 /// `merged[i]`: the first input with the data and layout of input `i`.
+/// `distance` elements as steps along axes of these strides, the longest first; nullopt where a step is longer than
+/// what a kernel may share loads across: 4 along each axis, 8 along those of stride 1.
+std::optional<std::array<std::int64_t, detail::max_rank>> neighbouring(std::int64_t distance,
+                                                                       const std::int64_t* strides, int rank);
+
+/// The first of `inputs` before `i` that is the same view of the same memory at a neighbouring place; `i` if there is
+/// none. Their distance is part of the key, and that of no other two operands.
+unsigned neighbour_of(const detail::Handle* inputs, unsigned i);
+
 void merge_inputs(const detail::Handle* inputs, unsigned count, unsigned* merged);
 
 }  // namespace kiln::dsl

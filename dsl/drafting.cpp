@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/pass/passes.h"
+#include "dsl/call_key.h"
 #include "dsl/collapse.h"
 #include "dsl/infer.h"
 #include "support/check.h"
@@ -183,6 +184,24 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   return access;
 }
 
+std::vector<AccessMemory> Drafting::memories_of(const Parts& parts, const DraftKernel& draft) const {
+  std::vector<AccessMemory> memories;
+  const std::size_t leaves = parts.body->leaves.size();
+  for (std::size_t a = 0; a < draft.nest.walks.size(); ++a) {
+    const Leaf* const leaf = a < leaves ? &parts.body->leaves[a] : nullptr;
+    AccessMemory memory{draft.bases[a].number};
+    if (leaf && !leaf->iota && leaf->temporary < 0)
+      memory.memory = neighbour_of(call_.inputs, static_cast<unsigned>(leaf->slot));
+    if (!leaf || !leaf->iota) {
+      const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[a].type));
+      const std::uint64_t base = leaf ? leaf_address(*leaf) : parts.stores[a - leaves].address;
+      memory.address = base + static_cast<std::uint64_t>(draft.nest.walks[a].offset * bytes);
+    }
+    memories.push_back(memory);
+  }
+  return memories;
+}
+
 DraftKernel Drafting::build(const Parts& parts) {
   DraftKernel draft;
   place_accesses(parts, draft);
@@ -202,6 +221,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   kernel.body = parts.body->graph;
   kernel.comment = expression_text(kernel.body);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
+  if (nest.reduced == 0) find_windows(draft, memories_of(parts, draft), machine_.traits.cuda);
   if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);
   return draft;

@@ -9,6 +9,7 @@
 #include "dsl/overlap.h"
 #include "dsl/segment.h"
 #include "dsl/trace.h"
+#include "dsl/windows.h"
 
 namespace kiln::dsl {
 
@@ -85,6 +86,7 @@ class Drafting {
   DraftKernel build(const Parts& parts);
   void place_accesses(const Parts& parts, DraftKernel& kernel) const;
   codegen::Access access_of(const Parts& parts, DraftKernel& kernel, std::size_t number) const;
+  std::vector<AccessMemory> memories_of(const Parts& parts, const DraftKernel& draft) const;
   Base base_of(const Leaf& leaf) const;
   std::uint32_t temporary_base(std::uint32_t number) const;
   std::uint64_t leaf_address(const Leaf& leaf) const;
@@ -93,6 +95,7 @@ class Drafting {
   void schedule(DraftKernel& kernel);
   void schedule_on_cpu(DraftKernel& kernel) const;
   void apply_launch_control(DraftKernel& kernel);
+  void apply_window_control(DraftKernel& kernel) const;
   void apply_cluster(DraftKernel& kernel);
   void check_grid(const LaunchShape& required) const;
 

@@ -77,6 +77,24 @@ void Drafting::apply_cluster(DraftKernel& draft) {
   }
 }
 
+/// A window's block has two dimensions: threads along the innermost axis, and rows.
+void Drafting::apply_window_control(DraftKernel& draft) const {
+  const detail::LaunchControl& launch = *call_.launch;
+  codegen::Schedule& schedule = draft.schedule;
+  const unsigned rows = std::max(1u, launch.block[1]) * std::max(1u, launch.block[2]);
+  if (launch.block[0] > 0 && (draft.kernel.rank > 1 || rows == 1)) {
+    const auto block = static_cast<int>(launch.block[0] * rows);
+    schedule.columns = rows == 1 && draft.kernel.rank > 1 ? std::min(schedule.columns, block) : static_cast<int>(launch.block[0]);
+    schedule.min_blocks = std::max(1, schedule.min_blocks * schedule.block / block);
+    schedule.block = block / schedule.columns * schedule.columns;
+    schedule.reason += "; block size set by the caller";
+  }
+  if (launch.items > 0 && draft.kernel.rank > 1) {
+    schedule.items = std::clamp(static_cast<int>(launch.items) / schedule.vector, 1, 16);
+    schedule.reason += "; rows per thread set by the caller";
+  }
+}
+
 void Drafting::apply_launch_control(DraftKernel& draft) {
   const detail::LaunchControl& launch = *call_.launch;
   codegen::Schedule& schedule = draft.schedule;
@@ -92,6 +110,7 @@ void Drafting::apply_launch_control(DraftKernel& draft) {
     return;
   }
   if (schedule.form == codegen::Template::transpose || draft.kernel.rank == 0) return;  // the tile fixes both
+  if (schedule.form == codegen::Template::window) return apply_window_control(draft);
   if (block > 0 && static_cast<int>(block) != schedule.block) {
     schedule.min_blocks = static_cast<int>(static_cast<std::uint64_t>(schedule.min_blocks * schedule.block) / block);
     schedule.block = static_cast<int>(block);

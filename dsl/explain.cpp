@@ -36,7 +36,7 @@ std::string folds_text(const LoopNest::Walk& walk) {
   std::string text;
   for (std::size_t axis = 0; axis < walk.folds.size(); ++axis) {
     const AxisFold& fold = walk.folds[axis];
-    if (!fold.is_active()) continue;
+    if (!fold.is_active() || fold.start == 0) continue;
     text += fmt::format(", shifted by {} along axis {}, {} the borders", -fold.start, axis,
                         names[static_cast<int>(fold.kind)]);
   }

@@ -6,6 +6,7 @@
 #include "codegen/emit/cuda_expression.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
+#include "codegen/emit/cuda_window.h"
 #include "codegen/ir/op_info.h"
 #include "support/check.h"
 
@@ -76,7 +77,7 @@ std::string Writer::header() const {
 }
 
 std::string Writer::schedule_text() const {
-  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense"};
+  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense", "window"};
   std::string text = fmt::format("{}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
   if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
   text += fmt::format(", vectors of {}", schedule_.vector);
@@ -88,7 +89,7 @@ std::string Writer::schedule_text() const {
 /// The last few distinct operations, so that a profiler shows what a kernel does: kiln_rows_gelu_add.
 std::string Writer::entry_name() const {
   static constexpr const char* forms[] = {"flat",  "rows", "general", "transpose", "serial",
-                                          "dense", "row",  "column",  "scan"};
+                                          "dense", "window", "row", "column", "scan"};
   static constexpr const char* reductions[] = {"sum",     "prod",   "max",    "min",       "any",       "all",
                                                "combine", "argmax", "argmin", "logsumexp", "deviations"};
   std::string name = fmt::format("kiln_{}", forms[static_cast<int>(schedule_.form)]);
@@ -289,6 +290,7 @@ KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const Emi
   if (schedule.form == Template::scan) return cuda::emit_scan(kernel, schedule, options);
   if (schedule.form == Template::column_reduction) return cuda::emit_column_reduction(kernel, schedule, options);
   if (schedule.form == Template::row_reduction) return cuda::emit_row_reduction(kernel, schedule, options);
+  if (schedule.form == Template::window) return cuda::emit_window(kernel, schedule, options);
   return cuda::Writer(kernel, schedule, options).write();
 }
 

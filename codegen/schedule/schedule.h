@@ -14,6 +14,7 @@ namespace kiln::codegen {
 
 /// T1 flat, T2 row-wise (2-d break point), T2 generic n-d, T2 tiled transpose; `serial` is the CPU loop nest. `dense`
 /// is flat over all axes: vectors that cross a short innermost axis, with coordinates stepped from element to element.
+/// `window`: operands read at neighbouring places are read once per thread, into registers.
 /// Kernels with reduced axes: `row_reduction` (T3, T5) where the operands are contiguous along the last reduced axis,
 /// `column_reduction` (T4, T6) where they are contiguous along the last kept one, `scan` for running reductions.
 enum class Template : std::uint8_t {
@@ -23,6 +24,7 @@ enum class Template : std::uint8_t {
   transpose,
   serial,
   dense,
+  window,
   row_reduction,
   column_reduction,
   scan
@@ -45,7 +47,8 @@ struct Schedule {
   bool split = false;       ///< several blocks share a row (or column): partial results, joined by the last one
   int cluster = 1;          ///< blocks that hold one row together
   int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work
-  int columns = 1;          ///< column_reduction, scan: threads side by side along the kept axes; not in the text
+  int lead = 0;             ///< window: elements by which the first vector starts before the innermost axis
+  int columns = 1;          ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text
   int parts = 1;            ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
   std::string reason;       ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
