@@ -51,7 +51,6 @@ class CallKey {
   std::uint64_t hash_ = 0;
 };
 
-/// `merged[i]`: the first input with the data and layout of input `i`.
 /// `distance` elements as steps along axes of these strides, the longest first; nullopt where a step is longer than
 /// what a kernel may share loads across: 4 along each axis, 8 along those of stride 1.
 std::optional<std::array<std::int64_t, detail::max_rank>> neighbouring(std::int64_t distance,
@@ -61,6 +60,7 @@ std::optional<std::array<std::int64_t, detail::max_rank>> neighbouring(std::int6
 /// none. Their distance is part of the key, and that of no other two operands.
 unsigned neighbour_of(const detail::Handle* inputs, unsigned i);
 
+/// `merged[i]`: the first input with the data and layout of input `i`.
 void merge_inputs(const detail::Handle* inputs, unsigned count, unsigned* merged);
 
 }  // namespace kiln::dsl

@@ -34,6 +34,7 @@ struct DraftKernel {
   std::vector<Base> bases;  ///< one per access
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
+  std::vector<char> is_shared;  ///< per access: a load of memory that another one reads, at a neighbouring place
 };
 
 /// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.

@@ -127,7 +127,8 @@ std::int64_t least_bytes(const Draft& draft, unsigned input_count, unsigned targ
     for (std::size_t a = 0; a < kernel.kernel.accesses.size(); ++a) {
       const codegen::Access& access = kernel.kernel.accesses[a];
       const std::uint32_t base = kernel.bases[a].number;
-      if (access.iota || base >= input_count) continue;
+      const bool is_shared = a < kernel.is_shared.size() && kernel.is_shared[a];
+      if (access.iota || is_shared || base >= input_count) continue;
       bytes[base] =
           std::max(bytes[base], elements_touched(kernel, a) * static_cast<std::int64_t>(size_of(access.type)));
     }

@@ -122,8 +122,11 @@ void find_windows(DraftKernel& draft, std::span<const AccessMemory> memories, bo
   const LoopNest& nest = draft.nest;
   if (nest.shape.rank == 0) return;
   const std::vector<Group> groups = groups_of(draft, memories);
-  for (const Group& group : groups)
+  draft.is_shared.assign(nest.walks.size(), 0);
+  for (const Group& group : groups) {
+    for (const std::size_t a : group.members) draft.is_shared[a] = a != group.members.front();
     draft.bytes_moved -= static_cast<std::int64_t>(group.members.size() - 1) * bytes_of(draft, group.members.front());
+  }
   if (groups.empty() || !marks) return;
   const std::vector<codegen::Access> accesses = draft.kernel.accesses;
   const std::vector<LoopNest::Walk> walks = nest.walks;

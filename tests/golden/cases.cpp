@@ -1,5 +1,5 @@
 // tests/golden/cases.cpp -- the kernels whose text is compared: one of each kind that users meet.
-#include "tests/golden/reduction_cases.h"
+#include "tests/golden/window_cases.h"
 
 namespace kiln::golden {
 namespace {
@@ -174,7 +174,7 @@ std::vector<Case> cases() {
                            transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
                            where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
                            activations(),     dense_image(), dense_points()};
-  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans}) {
+  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_windows}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }
   return all;
