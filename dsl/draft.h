@@ -35,6 +35,7 @@ struct DraftKernel {
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
   std::vector<char> is_shared;  ///< per access: a load of memory that another one reads, at a neighbouring place
+  std::int64_t operations = 0;  ///< of arithmetic, operation_count()
 };
 
 /// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.

@@ -39,34 +39,6 @@ NodeId mark_stored(const codegen::Graph& graph, NodeId node, Levels& levels) {
   return node;
 }
 
-const char* name_of(Reduction kind) {
-  switch (kind) {
-    case Reduction::sum:
-      return "sum";
-    case Reduction::prod:
-      return "prod";
-    case Reduction::max:
-      return "max";
-    case Reduction::min:
-      return "min";
-    case Reduction::any:
-      return "any";
-    case Reduction::all:
-      return "all";
-    case Reduction::combine:
-      return "reduce";
-    case Reduction::argmax:
-      return "argmax";
-    case Reduction::argmin:
-      return "argmin";
-    case Reduction::logsumexp:
-      return "logsumexp";
-    case Reduction::squared_deviations:
-      return "var";
-  }
-  return "";
-}
-
 /// "axis 1" or "axes 0, 2".
 std::string axes_text(std::uint8_t axes) {
   std::vector<int> numbers;
@@ -125,7 +97,7 @@ Shape operand_shape(const Source& source, NodeId node) {
   const Node& reduction = source.graph[node];
   if (reduction.arity == 1) return source.shapes[reduction.operands[0]];
   const Shape both[] = {source.shapes[reduction.operands[0]], source.shapes[reduction.operands[1]]};
-  return broadcast(node_name(reduction), both, where_of(source.graph, node));
+  return broadcast(written_name(source.graph, node), both, where_of(source.graph, node));
 }
 
 std::int64_t joined_elements(const Source& source, NodeId node) {
@@ -134,7 +106,7 @@ std::int64_t joined_elements(const Source& source, NodeId node) {
   Shape joined;
   for (int axis = 0; axis < shape.rank; ++axis)
     if ((axes >> axis & 1) != 0) joined.extents[joined.rank++] = shape.extents[axis];
-  return element_count(node_name(source.graph[node]), joined, where_of(source.graph, node));
+  return element_count(written_name(source.graph, node), joined, where_of(source.graph, node));
 }
 
 std::optional<AxisMap> match_axes(const Shape& operand, std::uint8_t reduced, const Shape& loop,
@@ -169,7 +141,7 @@ std::string reduction_text(const Source& source, NodeId node) {
   if (at.kind != NodeKind::reduce && at.kind != NodeKind::scan)
     return fmt::format("a value of shape {}", to_text(source.shapes[node]));
   const codegen::ReductionSpec& spec = source.graph.reduction(at);
-  return fmt::format("{} {} {} of {}", name_of(spec.kind), at.kind == NodeKind::scan ? "along" : "over",
+  return fmt::format("{} {} {} of {}", written_name(source.graph, node), at.kind == NodeKind::scan ? "along" : "over",
                      axes_text(spec.axes), to_text(operand_shape(source, node)));
 }
 
@@ -179,7 +151,7 @@ void fail_empty_reduction(const Source& source, NodeId node) {
   fail<ShapeError>(
       "kl::{} over {} of shape {} joins no element{} and has no identity; make the axis longer, or choose another "
       "value with kl::where before reducing",
-      name_of(spec.kind), axes_text(spec.axes), to_text(shape), place(where_of(source.graph, node)));
+      written_name(source.graph, node), axes_text(spec.axes), to_text(shape), place(where_of(source.graph, node)));
 }
 
 }  // namespace kiln::dsl

@@ -35,8 +35,10 @@ std::vector<const detail::Layout*> layouts_of(const Parts& parts, Where where) {
   std::vector<const detail::Layout*> layouts;
   const auto add = [&](std::size_t, const Handle& h) {
     if (!h.layout)
-      fail<ShapeError>("an array in an expression has no elements yet{}: give it a shape or assign to it first",
-                       place(where));
+      fail<ShapeError>(
+          "an array in an expression has no elements{}: it was default-constructed or moved from; give it a shape or "
+          "assign to it first",
+          place(where));
     layouts.push_back(h.layout);
   };
   each_operand(parts.code, parts.slots, parts.size, add);
@@ -285,8 +287,9 @@ void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where 
   const dsl::Shape wanted = dsl::make_shape("from_host", {shape, static_cast<std::size_t>(rank)}, where);
   const std::int64_t size = dsl::element_count("from_host", wanted, where);
   if (size == count) return;
-  fail<ShapeError>("[from_host] {} values do not fill shape {} of {} elements{}", count, dsl::to_text(wanted), size,
-                   dsl::place(where));
+  fail<ShapeError>(
+      "[from_host] {} values do not fill shape {} of {} elements{}; the extents must multiply to the number of values",
+      count, dsl::to_text(wanted), size, dsl::place(where));
 }
 
 std::int64_t arange_count(double start, double stop, double step, Where where) {
@@ -312,8 +315,9 @@ std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t st
   return static_cast<std::int64_t>(count);
 }
 
-void stride_mismatch(int rank, int strides) {
-  fail<ShapeError>("[view] a shape of {} axes with {} strides; give one stride, in elements, per axis", rank, strides);
+void stride_mismatch(int rank, int strides, Where where) {
+  fail<ShapeError>("[view] a shape of {} axes with {} strides{}; give one stride, in elements, per axis", rank, strides,
+                   dsl::place(where));
 }
 
 void check_single(const Layout* layout, Where where) {
@@ -321,12 +325,15 @@ void check_single(const Layout* layout, Where where) {
   const dsl::Shape shape = layout
                                ? dsl::make_shape("item", {layout->shape, static_cast<std::size_t>(layout->rank)}, where)
                                : dsl::Shape{.rank = 1};
-  fail<ShapeError>("[item] of shape {}{}: only an array of one element has an item; use to_host()", dsl::to_text(shape),
-                   dsl::place(where));
+  fail<ShapeError>(
+      "[item] of shape {}{}: only an array of one element has an item; take one element, as in a(0, 0).item(), or use "
+      "to_host()",
+      dsl::to_text(shape), dsl::place(where));
 }
 
-void too_many_axes(std::size_t count) {
-  fail<ShapeError>("a shape of {} axes; kiln arrays have at most {}", count, max_rank);
+void too_many_axes(std::size_t count, Where where) {
+  fail<ShapeError>("a shape of {} axes{}; kiln arrays have at most {}: merge neighbouring axes", count,
+                   dsl::place(where), max_rank);
 }
 
 void bad_axis_access(std::size_t axis, int rank) { fail<ShapeError>("axis {} of a shape of {} axes", axis, rank); }

@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_expression.h"
+#include "codegen/emit/cuda_function.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/emit/cuda_window.h"
-#include "codegen/ir/op_info.h"
+#include "codegen/emit/entry_name.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
@@ -41,7 +42,8 @@ KernelSource Writer::write() {
 
   KernelSource source;
   source.language = Language::cuda;
-  source.text = header() + prelude_.text() + "\n" + definitions_ + arguments + "\n" + kernel_text;
+  const std::string start = header() + prelude_.text() + "\n";
+  source.text = start + functions(start, entry) + definitions_ + arguments + "\n" + kernel_text;
   source.entry = entry;
   source.argument_bytes = layout_.size;
   source.max_threads = schedule_.block;
@@ -68,6 +70,20 @@ void Writer::statements() {
   }
 }
 
+/// The user's functions that the body calls, behind text `start` of the source.
+std::string Writer::functions(const std::string& start, const std::string& entry) const {
+  std::string text;
+  const auto all = kernel_.body.functions();
+  for (std::size_t f = 0; f < all.size(); ++f) {
+    const auto earlier = all.first(f);
+    if (std::any_of(earlier.begin(), earlier.end(), [&](const auto& other) { return same_text(*other, *all[f]); }))
+      continue;
+    const auto line = std::count(start.begin(), start.end(), '\n') + std::count(text.begin(), text.end(), '\n') + 1;
+    text += function_definition(*all[f], static_cast<std::size_t>(line), entry + ".cu");
+  }
+  return text;
+}
+
 std::string Writer::header() const {
   std::string text = "// " + (kernel_.comment.empty() ? entry_name() : kernel_.comment) + "\n";
   std::replace(text.begin(), text.end() - 1, '\n', ' ');
@@ -86,26 +102,7 @@ std::string Writer::schedule_text() const {
   return text;
 }
 
-/// The last few distinct operations, so that a profiler shows what a kernel does: kiln_rows_gelu_add.
-std::string Writer::entry_name() const {
-  static constexpr const char* forms[] = {"flat",  "rows", "general", "transpose", "serial",
-                                          "dense", "window", "row", "column", "scan"};
-  static constexpr const char* reductions[] = {"sum",     "prod",   "max",    "min",       "any",       "all",
-                                               "combine", "argmax", "argmin", "logsumexp", "deviations"};
-  std::string name = fmt::format("kiln_{}", forms[static_cast<int>(schedule_.form)]);
-  std::vector<std::string_view> seen;
-  for (NodeId id = kernel_.body.size(); id-- > 0 && seen.size() < 4;) {
-    const Node& node = kernel_.body[id];
-    std::string_view operation;
-    if (node.kind == NodeKind::operation) operation = kiln::detail::op_info(node.op).name;
-    if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan)
-      operation = reductions[static_cast<int>(kernel_.body.reduction(node).kind)];
-    if (operation.empty() || std::find(seen.begin(), seen.end(), operation) != seen.end()) continue;
-    seen.push_back(operation);
-    name += fmt::format("_{}", operation);
-  }
-  return name;
-}
+std::string Writer::entry_name() const { return codegen::entry_name(kernel_, schedule_); }
 
 std::string Writer::access_name(std::size_t a) const {
   const std::size_t first = kernel_.first_store();
@@ -136,6 +133,8 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
       return "a.workspace";
     case ArgumentKind::counters:
       return "a.counters";
+    case ArgumentKind::function:
+      break;  // of CPU kernels
   }
   internal_failure("known argument kind", __FILE__, __LINE__, "");
 }
@@ -180,6 +179,8 @@ std::string Writer::arguments_struct() {
         break;
       case ArgumentKind::counters:
         declaration = "u32* " + name;
+        break;
+      case ArgumentKind::function:
         break;
       case ArgumentKind::parameter: {
         const DType type = compute_type(kernel_.parameters[argument.a]);
@@ -228,6 +229,7 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
     operands.push_back(names[operand]);
     types.push_back(graph[operand].type);
   }
+  if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
   return expression(graph[id], operands, types, prelude_);
 }
 

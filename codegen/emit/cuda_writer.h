@@ -28,6 +28,7 @@ class Writer {
   // cuda_writer.cpp: names, the argument struct and the body.
   std::string header() const;
   std::string arguments_struct();
+  std::string functions(const std::string& start, const std::string& entry) const;
   std::string entry_name() const;
   /// "a.x0": field names do not depend on extents, so neither does the text.
   std::string field(ArgumentKind kind, std::size_t a, std::size_t axis = 0) const;

@@ -1,6 +1,7 @@
 // codegen/emit/llvm_ops.cpp -- casts, arithmetic, comparisons and function calls of a kernel body.
 #include "codegen/emit/llvm_ops.h"
 
+#include "codegen/emit/llvm_call.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -133,6 +134,11 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     }
     case NodeKind::element:
       return {values_[node.operands[0]][node.payload]};
+    case NodeKind::call: {
+      std::vector<Parts> operands;
+      for (const NodeId operand : node.inputs()) operands.push_back(values_[operand]);
+      return print_call(b_, body_, node, operands, count_);
+    }
     default:
       break;
   }
@@ -255,11 +261,8 @@ IrValue BodyPrinter::print_float(const Node& node, std::span<const IrValue> v) {
     case Op::fma:
       return b_.features().fma ? b_.intrinsic("fma", {v[0], v[1], v[2]})
                                : libm_lanes(v[0].lane == Lane::f32 ? "fmaf" : "fma", v);
-    case Op::erf: {
-      if (node.payload != library_form) return call_math("erf", v);
-      const IrValue opposite = -v[0];  // 1 + erf(x) = erfc(-x), without cancellation
-      return call_math("erfc", {&opposite, 1});
-    }
+    case Op::erf:
+      return call_math(node.payload == library_form ? "one_plus_erf" : "erf", v);
     case Op::tanh: {
       if (node.payload != library_form) return call_math("tanh", v);
       const IrValue one = b_.number(v[0].lane, 1), exponent = v[0] * b_.number(v[0].lane, -2);

@@ -60,6 +60,9 @@ Arguments fill(const Case& test, const Call& call) {
       case codegen::ArgumentKind::counters:
         ADD_FAILURE() << "an elementwise kernel has no workspace, and none of these a fold";
         break;
+      default:
+        ADD_FAILURE() << "the kernels of these tests have no such argument";
+        break;
     }
   }
   return arguments;

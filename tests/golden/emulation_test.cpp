@@ -56,6 +56,9 @@ namespace scalars {
 namespace single {
 #include "tests/golden/zero_dimensional_f32.cu"
 }
+namespace user {
+#include "tests/golden/user_function_f32.cu"
+}
 #pragma GCC diagnostic pop
 }  // namespace kiln::emulation
 
@@ -257,6 +260,21 @@ TEST(Emulation, RowAndColumnScalars) {
   for (std::size_t r = 0; r < 6; ++r)
     for (std::size_t i = 0; i < 1024; ++i)
       ASSERT_EQ(out[r * 1024 + i], i < 1021 ? x[r * 1024 + i] * scale[r] + offset[i] + 9 : -1) << r << " " << i;
+}
+
+TEST(Emulation, UserFunctionOfRowScalarAndParameter) {
+  const Case test = resized("user_function_f32", {5, 1024});
+  Buffer<float> x(5 * 1024), low(5), out(5 * 1024);
+  number(x, 0.0625, -2), number(low, 0.25, -1);
+  run(test, emulation::user::kiln_rows_mul_smooth,
+      {{x.data, low.data, out.data}, {{1024, 1}, {1, 0}, {1024, 1}}, {bytes_of(4.0f)}});
+  for (std::size_t r = 0; r < 5; ++r) {
+    for (std::size_t i = 0; i < 1024; ++i) {
+      const double v = static_cast<double>(x[r * 1024 + i]), a = static_cast<double>(low[r]);
+      const double t = std::clamp((v - a) / (4 - a), 0.0, 1.0);
+      ASSERT_NEAR(out[r * 1024 + i], t * t * (3 - 2 * t) * v, 1e-5 * (1 + std::abs(v))) << r << " " << i;
+    }
+  }
 }
 
 TEST(Emulation, ZeroDimensionalArray) {

@@ -152,6 +152,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  Where where = {};
 };
 
 /// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the
@@ -204,17 +205,18 @@ KILN_API Handle view_of(const Handle& h, int kind, const std::int64_t* numbers, 
 /// The common shape of several layouts by NumPy's rules; writes into `shape` and returns the rank.
 KILN_API int broadcast_shape(const Layout* const* layouts, unsigned count, std::int64_t* shape, Where);
 
-KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank);  // current device, current stream
-KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank);
+KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank, Where = {});  // current device and stream
+KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank, Where = {});
 KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides,
-                       int device_kind, int device_index);
+                       int device_kind, int device_index, Where = {});
 /// Memory for a result on a named device, on its current stream.
-KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index);
+KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index,
+                            Where = {});
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
 /// OutOfMemory: the host has no room for the elements.
 [[noreturn]] KILN_API void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where);
-KILN_API Handle clone(const Handle& h);  // C order copy on the same device
-KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
+KILN_API Handle clone(const Handle& h, Where = {});  // C order copy on the same device
+KILN_API Handle to_device(const Handle& h, int device_kind, int device_index, Where = {});
 KILN_API Handle load_npy(const char* path, DType type, Where);
 /// Reads the header only; writes the extents into `shape` (max_rank of them) and returns the rank.
 KILN_API int npy_info(const char* path, DType& type, std::int64_t* shape, bool& fortran_order, Where);
@@ -224,7 +226,7 @@ KILN_API void save_npy(const char* path, const Handle& h, Where);
 // A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does
 // not exist or cannot be used.
 KILN_API void current_device(int& kind, int& index);
-KILN_API void set_current_device(int kind, int index);  // of this thread
+KILN_API void set_current_device(int kind, int index, Where = {});  // of this thread
 /// Devices that exist here; device `position` of the list, the CPU first.
 KILN_API int device_count();
 KILN_API void device_at(int position, int& kind, int& index);
@@ -239,7 +241,7 @@ KILN_API void synchronize_device(int kind, int index);
 
 /// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so
 /// that memory which is still to be freed in their order can be.
-KILN_API void* create_stream(int kind, int index);
+KILN_API void* create_stream(int kind, int index, Where = {});
 KILN_API void destroy_stream(int kind, int index, void* stream) noexcept;
 KILN_API void synchronize_stream(int kind, int index, void* stream);
 KILN_API void* current_stream(int kind, int index);  // of this thread on that device

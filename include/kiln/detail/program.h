@@ -22,11 +22,13 @@ struct Instruction {
     argument,   ///< a number given to a traced function: recorded where it is used
     constant,   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
     structure,  ///< slot: two words that say more about the next instruction; part of the key
-    reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
+    call,       ///< its structure is a function of make_function; slot, as for the following: where it was written
+    reduction,  ///< its structure is a ReductionCall
     tuple,
     component,  ///< its structure is the number of the component
-    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
+    viewed,     ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
                 ///< operand is what it fills with
+    traced      ///< its structure is a FunctionTrace without environment, which records the operation
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -65,6 +67,13 @@ KILN_API void compose(Slot* to, Where where, Take take, const void* a, const voi
 /// Writes the slots of one operand.
 KILN_API void compose(Slot* to, Take take, const void* a) noexcept;
 
+/// One of many operands.
+struct OperandSlots {
+  const void* slots;
+  Take take;
+};
+KILN_API void compose(Slot* to, Where where, const OperandSlots* operands, unsigned count) noexcept;
+
 /// The slots of an expression, which own what they refer to. One type serves all expressions of a size.
 template <unsigned N>
 struct Slots {
@@ -75,6 +84,7 @@ struct Slots {
   Slots(Where where, Take take, const void* a, const void* b, const void* c) noexcept {
     compose(items, where, take, a, b, c);
   }
+  Slots(Where where, const OperandSlots* operands, unsigned count) noexcept { compose(items, where, operands, count); }
   Slots(Take take, const void* a) noexcept { compose(items, take, a); }
   Slots(const Slots& other) noexcept { copy_slots(items, other.items, N); }
   Slots(Slots&& other) noexcept { move_slots(items, other.items, N); }
@@ -137,6 +147,10 @@ KILN_API void evaluate(Site& site, const Evaluation& evaluation);
 KILN_API Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch);
 /// Compiles into the caches without running. `arch` need not be present; null means the current device.
 KILN_API void precompile(Site& site, const Evaluation& evaluation, const char* arch);
+/// A series of `variants` compiles of the function `name` (or null); `bar` is what begin returned.
+KILN_API void* begin_compile_progress(const char* name, unsigned variants);
+KILN_API void advance_compile_progress(void* bar, const char* arch);
+KILN_API void end_compile_progress(void* bar) noexcept;
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
@@ -157,12 +171,35 @@ KILN_API Handle counter_operand(const std::int64_t* shape, int rank);
 /// A shared copy of the expression, as the slot that refers to it. Operands are retained.
 KILN_API Slot make_fragment(const Parts& parts);
 
+/// A function of CUDA text as kl::function describes it. `thunk` computes `count` results from arrays of arguments: see
+/// codegen/ir/function.h. The library takes over `context`, which `destroy` frees; a `shared` one is no state, and
+/// equal descriptions with it are one function.
+struct FunctionText {
+  using Thunk = void (*)(const void* context, unsigned char* block, std::int64_t stride, std::int64_t count);
+  const char* name = nullptr;
+  const char* const* parameter_names = nullptr;
+  const DType* parameters = nullptr;
+  unsigned count = 0;
+  DType result = DType::f32;
+  const char* text = nullptr;
+  const char* preamble = nullptr;
+  Thunk thunk = nullptr;  ///< null: no host version
+  const void* context = nullptr;
+  void (*destroy)(const void* context) = nullptr;
+};
+/// The structure slot of calls; the caller owns the reference that it holds. TypeError: names that are no identifiers,
+/// or text that returns nothing.
+KILN_API Slot make_function(const FunctionText& function, Where where);
+/// The same function with declarations before it.
+KILN_API Slot with_preamble(const Slot& function, const char* preamble);
+KILN_API NodeId record_call(Recorder& recorder, const Slot& function, const NodeId* operands, unsigned count, Where);
+
 /// ShapeError unless `count` values fill `shape` exactly.
 KILN_API void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where where);
 /// Number of elements of arange(start, stop, step); ShapeError for a step of 0 or more elements than 2^63.
 KILN_API std::int64_t arange_count(double start, double stop, double step, Where where);
 KILN_API std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t step, Where where);
-[[noreturn]] KILN_API void stride_mismatch(int rank, int strides);
+[[noreturn]] KILN_API void stride_mismatch(int rank, int strides, Where where);
 /// ShapeError unless the layout has one element.
 KILN_API void check_single(const Layout* layout, Where where);
 
