@@ -278,6 +278,7 @@ void WindowWriter::partial_reads() {
       const WindowPlane& plane = window.planes[p];
       std::vector<int> at(plane.at.begin(), plane.at.end() - 1);
       for (int row = plane.first_row; row < plane.first_row + plane.rows; ++row) {
+        if (!plane.is_needed(row)) continue;
         if (run_ >= 0) at[static_cast<std::size_t>(run_)] = row;
         line("{{");
         ++indent_;

@@ -22,6 +22,11 @@ struct WindowPlane {
   int first_row = 0, rows = 0, first_column = 0, columns = 0;  ///< relative to the first row and column of a thread
   std::vector<std::size_t> members;                            ///< accesses
   std::vector<char> needed;                                    ///< rows x columns: read at all
+  bool is_needed(int row) const {
+    for (int column = first_column; column < first_column + columns; ++column)
+      if (is_needed(row, column)) return true;
+    return false;
+  }
   bool is_needed(int row, int column) const {
     return needed[static_cast<std::size_t>((row - first_row) * columns + column - first_column)] != 0;
   }

@@ -20,11 +20,11 @@ struct Rows {
 
 struct Stencil {
   std::string axes = "sc";
-  std::vector<Fold> folds;  ///< empty: none
-  std::vector<Place> places;
+  std::vector<Fold> folds = {};  ///< empty: none
+  std::vector<Place> places = {};
   DType type = DType::f32;
-  Rows rows, stored;
-  std::vector<std::string> others;  ///< axes of operands beside the window
+  Rows rows = {}, stored = {};
+  std::vector<std::string> others = {};  ///< axes of operands beside the window
   bool has_index = false;
   IndexWidth width = IndexWidth::bits32;
 };
