@@ -66,7 +66,8 @@ std::optional<std::array<std::int64_t, detail::max_rank>> neighbouring(std::int6
     if (step == 0) continue;
     at[static_cast<std::size_t>(axis)] = (distance + (distance < 0 ? -half : half)) / step;
     distance -= at[static_cast<std::size_t>(axis)] * step;
-    if (std::abs(at[static_cast<std::size_t>(axis)]) > (step == 1 ? farthest_contiguous : farthest)) return std::nullopt;
+    if (std::abs(at[static_cast<std::size_t>(axis)]) > (step == 1 ? farthest_contiguous : farthest))
+      return std::nullopt;
   }
   return distance == 0 ? std::optional(at) : std::nullopt;
 }

@@ -14,8 +14,8 @@
 namespace kiln::dsl {
 
 /// Built on the stack for every call. Addresses enter only through their low bits, through equality with another
-/// operand, and, where an operand overlaps a destination or is read beside another, through the distance: so a plan serves every call that it
-/// would be rebuilt for identically. Layouts are interned, hence compared by address.
+/// operand, and, where an operand overlaps a destination or is read beside another, through the distance: so a plan
+/// serves every call that it would be rebuilt for identically. Layouts are interned, hence compared by address.
 class CallKey {
  public:
   explicit CallKey(const detail::Call& call, runtime::DeviceId current);

@@ -74,7 +74,8 @@ void Drafting::run_passes(Segment& segment) const {
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
     // An iota that the user passes starts anywhere: calls with other starts share the plan.
-    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds)) : codegen::IotaRange{});
+    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds))
+                                                      : codegen::IotaRange{});
   }
   segment.body.graph = codegen::run_pipeline(segment.body.graph, passes);
   segment.body = renumbered(segment.body);
@@ -187,7 +188,8 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   if (access.iota) return access;
   const auto bytes = static_cast<std::int64_t>(size_of(access.type));
   const std::uint64_t base = store ? store->address : leaf_address(*leaf);
-  const std::uint64_t address = base + static_cast<std::uint64_t>(unfolded_offset(nest.walks[number].offset, nest.walks[number].folds) * bytes);
+  const std::uint64_t address =
+      base + static_cast<std::uint64_t>(unfolded_offset(nest.walks[number].offset, nest.walks[number].folds) * bytes);
   access.alignment = alignment_class(nest, number, address, access.type);
   if (nest.reduced == 0) {
     access.dense_alignment = dense_alignment(nest, number, address);

@@ -84,7 +84,8 @@ void Drafting::apply_window_control(DraftKernel& draft) const {
   const unsigned rows = std::max(1u, launch.block[1]) * std::max(1u, launch.block[2]);
   if (launch.block[0] > 0 && (draft.kernel.rank > 1 || rows == 1)) {
     const auto block = static_cast<int>(launch.block[0] * rows);
-    schedule.columns = rows == 1 && draft.kernel.rank > 1 ? std::min(schedule.columns, block) : static_cast<int>(launch.block[0]);
+    schedule.columns =
+        rows == 1 && draft.kernel.rank > 1 ? std::min(schedule.columns, block) : static_cast<int>(launch.block[0]);
     schedule.min_blocks = std::max(1, schedule.min_blocks * schedule.block / block);
     schedule.block = block / schedule.columns * schedule.columns;
     schedule.reason += "; block size set by the caller";

@@ -291,8 +291,11 @@ void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t o
   KILN_LOG(2, "launch {} grid {} block {} shared {}", program.name(), dsl::triple(shape.grid), dsl::triple(shape.block),
            shape.shared_bytes);
   const std::string label = runtime::is_observed() ? program.name() + program.place(launch.where) : "";
-  const runtime::Activity activity{
-      .kind = runtime::Activity::Kind::raw_kernel, .backend = variant.backend, .stream = stream, .name = program.name(), .label = label};
+  const runtime::Activity activity{.kind = runtime::Activity::Kind::raw_kernel,
+                                   .backend = variant.backend,
+                                   .stream = stream,
+                                   .name = program.name(),
+                                   .label = label};
   runtime::observe(activity, [&] { variant.backend->launch(*variant.loaded, shape, parameters, stream); });
   for (unsigned i = 0; i < count; ++i) {
     if (!arguments[i].handle) continue;

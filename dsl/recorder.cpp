@@ -45,8 +45,9 @@ int rank_after(const codegen::ViewSpec& spec, int rank) {
 }
 
 [[noreturn]] void fail_displacements(const codegen::ViewSpec& spec, int rank, Where where) {
-  fail<ShapeError>("kl::shift by {} of an expression of rank {}{}; give one displacement per axis, 0 for those that stay",
-                   dsl::to_text(std::span(spec.numbers).subspan(1)), rank, dsl::place(where));
+  fail<ShapeError>(
+      "kl::shift by {} of an expression of rank {}{}; give one displacement per axis, 0 for those that stay",
+      dsl::to_text(std::span(spec.numbers).subspan(1)), rank, dsl::place(where));
 }
 
 }  // namespace

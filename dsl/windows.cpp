@@ -34,7 +34,9 @@ bool join(const DraftKernel& draft, std::span<const AccessMemory> memories, Grou
   const LoopNest& nest = draft.nest;
   const std::size_t leader = group.members.front();
   const LoopNest::Walk &first = nest.walks[leader], &walk = nest.walks[a];
-  if (memories[a].memory != memories[leader].memory || draft.kernel.accesses[a].type != draft.kernel.accesses[leader].type) return false;
+  if (memories[a].memory != memories[leader].memory ||
+      draft.kernel.accesses[a].type != draft.kernel.accesses[leader].type)
+    return false;
   if (draft.kernel.accesses[a].aliased || draft.kernel.accesses[leader].aliased) return false;
   if (walk.strides != first.strides) return false;
   const auto bytes = static_cast<std::int64_t>(memories[a].address - memories[leader].address);
@@ -71,7 +73,8 @@ std::vector<Group> groups_of(const DraftKernel& draft, std::span<const AccessMem
   std::vector<Group> groups;
   for (std::size_t a = 0; a < draft.kernel.first_store(); ++a) {
     if (!may_share(draft, a)) continue;
-    const bool joined = std::any_of(groups.begin(), groups.end(), [&](Group& group) { return join(draft, memories, group, a); });
+    const bool joined =
+        std::any_of(groups.begin(), groups.end(), [&](Group& group) { return join(draft, memories, group, a); });
     if (!joined) groups.push_back({{a}, {Places{}}, draft.nest.walks[a].folds});
   }
   std::erase_if(groups, [](const Group& group) { return group.members.size() < 2 && !any_active(group.folds); });

@@ -154,11 +154,13 @@ std::string WindowWriter::inside() const {
         low = std::min(low, displacement_of(access, axis)), high = std::max(high, displacement_of(access, axis));
       }
       high += axis == inner_ ? schedule_.vector - 1 : axis == run_ ? schedule_.items - 1 : 0;
-      const std::string start = fmt::format("{} + {}", moved(coordinate(static_cast<std::size_t>(axis)), 0),
-                                            field(ArgumentKind::fold_start, window.leader, static_cast<std::size_t>(axis)));
+      const std::string start =
+          fmt::format("{} + {}", moved(coordinate(static_cast<std::size_t>(axis)), 0),
+                      field(ArgumentKind::fold_start, window.leader, static_cast<std::size_t>(axis)));
       terms.push_back(fmt::format("{} >= {}", start, -low));
       terms.push_back(fmt::format("{} < {} - {}", start,
-                                  field(ArgumentKind::fold_length, window.leader, static_cast<std::size_t>(axis)), high));
+                                  field(ArgumentKind::fold_length, window.leader, static_cast<std::size_t>(axis)),
+                                  high));
     }
   }
   return terms.empty() ? "true" : fmt::format("{}", fmt::join(terms, " && "));
@@ -256,8 +258,8 @@ std::string WindowWriter::wanted(const WindowPlane& plane, int row, int column) 
   std::vector<std::string> alternatives;
   for (const auto& [r, k] : users) {
     const bool implied = schedule_.lead == 0 && std::any_of(users.begin(), users.end(), [&](const auto& other) {
-      return other != std::pair(r, k) && other.first <= r && other.second <= k;
-    });
+                           return other != std::pair(r, k) && other.first <= r && other.second <= k;
+                         });
     if (implied) continue;
     std::vector<std::string> terms;
     if (r > 0) terms.push_back(fmt::format("{} < rows", r));
@@ -319,15 +321,20 @@ std::string WindowWriter::element_offset(std::size_t a) const {
   if (run_ < 0) return "k";
   const auto run = static_cast<std::size_t>(run_);
   const AxisClass along = kernel_.accesses[a].axes[run];
-  return along == AxisClass::broadcast ? "k" : along == AxisClass::contiguous ? "r + k" : fmt::format("r * {} + k", stride(a, run));
+  return along == AxisClass::broadcast    ? "k"
+         : along == AxisClass::contiguous ? "r + k"
+                                          : fmt::format("r * {} + k", stride(a, run));
 }
 
 // ------------------------------------------------------------------ computing and writing
 std::string WindowWriter::element_name(std::size_t a) const {
   const Access& access = kernel_.accesses[a];
   if (way_of(a) == Way::stepped) return access_name(a);
-  if (way_of(a) == Way::vectors) return fmt::format("{}{}[r][k]", access_name(a), is_store(a) && rounds(a) ? "_f32" : "");
-  const auto index = [](const char* name, int by) { return by == 0 ? std::string(name) : fmt::format("{} + {}", name, by); };
+  if (way_of(a) == Way::vectors)
+    return fmt::format("{}{}[r][k]", access_name(a), is_store(a) && rounds(a) ? "_f32" : "");
+  const auto index = [](const char* name, int by) {
+    return by == 0 ? std::string(name) : fmt::format("{} + {}", name, by);
+  };
   for (const Window& window : windows_) {
     for (std::size_t p = 0; p < window.planes.size(); ++p) {
       const WindowPlane& plane = window.planes[p];

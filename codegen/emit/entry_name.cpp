@@ -12,8 +12,8 @@
 namespace kiln::codegen {
 
 std::string entry_name(const Kernel& kernel, const Schedule& schedule) {
-  static constexpr const char* forms[] = {"flat",  "rows", "general", "transpose", "serial",
-                                          "dense", "window", "row", "column", "scan"};
+  static constexpr const char* forms[] = {"flat",  "rows",   "general", "transpose", "serial",
+                                          "dense", "window", "row",     "column",    "scan"};
   static constexpr const char* reductions[] = {"sum",     "prod",   "max",    "min",       "any",       "all",
                                                "combine", "argmax", "argmin", "logsumexp", "deviations"};
   std::string name = fmt::format("kiln_{}", forms[static_cast<int>(schedule.form)]);

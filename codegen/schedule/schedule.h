@@ -48,9 +48,9 @@ struct Schedule {
   int cluster = 1;          ///< blocks that hold one row together
   int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work
   int lead = 0;             ///< window: elements by which the first vector starts before the innermost axis
-  int columns = 1;          ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text
-  int parts = 1;            ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
-  std::string reason;       ///< one sentence for explain()
+  int columns = 1;     ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text
+  int parts = 1;       ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
+  std::string reason;  ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };
 

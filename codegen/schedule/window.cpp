@@ -46,7 +46,8 @@ int widest_vector(const Kernel& kernel) {
 int store_width(const Kernel& kernel) {
   int width = access_bytes;
   for (const Access& access : kernel.accesses) {
-    if (access.store) width = std::min(width, std::max(1, access.row_alignment / static_cast<int>(size_of(access.type))));
+    if (access.store)
+      width = std::min(width, std::max(1, access.row_alignment / static_cast<int>(size_of(access.type))));
   }
   return width;
 }
@@ -70,7 +71,8 @@ void mark_needed(const Kernel& kernel, WindowPlane& plane, int run, int rows, in
     const int row = (run < 0 ? 0 : displacement_of(access, run)) - plane.first_row;
     const int column = displacement_of(access, inner) - plane.first_column;
     for (int r = 0; r < rows; ++r)
-      for (int k = 0; k < vector; ++k) plane.needed[static_cast<std::size_t>((row + r) * plane.columns + column + k)] = 1;
+      for (int k = 0; k < vector; ++k)
+        plane.needed[static_cast<std::size_t>((row + r) * plane.columns + column + k)] = 1;
   }
 }
 
@@ -100,8 +102,8 @@ std::vector<Window> windows_of(const Kernel& kernel, int rows, int vector) {
     std::vector<std::int8_t> at = access.displacement;
     at.back() = 0;
     if (run >= 0) at[static_cast<std::size_t>(run)] = 0;
-    auto plane = std::find_if(window->planes.begin(), window->planes.end(),
-                              [&](const WindowPlane& p) { return p.at == at; });
+    auto plane =
+        std::find_if(window->planes.begin(), window->planes.end(), [&](const WindowPlane& p) { return p.at == at; });
     if (plane == window->planes.end()) {
       plane = window->planes.emplace(plane);
       plane->at = at;
@@ -138,7 +140,8 @@ Schedule choose_window(const Kernel& kernel, const Extents& extents) {
   schedule.items = rows;
   for (const Access& access : kernel.accesses) {
     if (!access.store) continue;
-    schedule.lead = access.phase % std::min(vector, std::max(1, access.row_alignment / static_cast<int>(size_of(access.type))));
+    schedule.lead =
+        access.phase % std::min(vector, std::max(1, access.row_alignment / static_cast<int>(size_of(access.type))));
     break;
   }
   schedule.whole_vectors = schedule.lead == 0 && extents.loop.back() % vector == 0;
@@ -156,7 +159,8 @@ WindowGrid window_grid(const Kernel& kernel, const Schedule& schedule, const Ext
   grid.columns = ceil_divide(ceil_divide(extents.loop.back() + schedule.lead, schedule.vector), schedule.columns);
   const int run = run_axis(kernel), across = kernel.rank - 2;
   for (int axis = 0; axis + 1 < kernel.rank; ++axis) {
-    const std::int64_t tile = (axis == run ? schedule.items : 1) * (axis == across ? schedule.block / schedule.columns : 1);
+    const std::int64_t tile =
+        (axis == run ? schedule.items : 1) * (axis == across ? schedule.block / schedule.columns : 1);
     grid.rows *= ceil_divide(extents.loop[static_cast<std::size_t>(axis)], tile);
   }
   return grid;

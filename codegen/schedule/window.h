@@ -18,7 +18,7 @@ int run_axis(const Kernel& kernel);
 
 /// Elements of one window that differ only along the run axis and the innermost one.
 struct WindowPlane {
-  std::vector<std::int8_t> at;  ///< displacement along the other axes; 0 along those two
+  std::vector<std::int8_t> at;                                 ///< displacement along the other axes; 0 along those two
   int first_row = 0, rows = 0, first_column = 0, columns = 0;  ///< relative to the first row and column of a thread
   std::vector<std::size_t> members;                            ///< accesses
   std::vector<char> needed;                                    ///< rows x columns: read at all

@@ -8,10 +8,10 @@
 int main(int count, char** arguments) {
   std::string table;
   const std::string_view which = count > 1 ? arguments[1] : "rows";
-  for (const auto& test : which == "columns" ? kiln::golden::column_cases()
+  for (const auto& test : which == "columns"   ? kiln::golden::column_cases()
                           : which == "scans"   ? kiln::golden::scan_cases()
                           : which == "windows" ? kiln::golden::window_cases()
-                                             : kiln::golden::row_cases()) {
+                                               : kiln::golden::row_cases()) {
     kiln::KernelSource source = kiln::codegen::emit_cuda(test.kernel, test.schedule, {});
     const std::string linkage = "extern \"C\" ";  // names repeat from namespace to namespace
     source.text.erase(source.text.rfind(linkage), linkage.size());

@@ -110,20 +110,25 @@ std::vector<ReductionCase> window_cases() {
   add("box_f64_wide",
       {.folds = {Fold::symmetric, Fold::clamp}, .places = box, .type = DType::f64, .width = IndexWidth::bits64}, 4, 4,
       2, 4);
-  add("cross_with_others",
-      {.folds = clamped, .places = cross, .others = {"sc", "bc", "sb", "bb"}, .has_index = true}, 8, 2, 4, 2);
+  add("cross_with_others", {.folds = clamped, .places = cross, .others = {"sc", "bc", "sb", "bb"}, .has_index = true},
+      8, 2, 4, 2);
   add("row_only", {.folds = {Fold::none, Fold::wrap}, .places = {{0, 2}, {0, -3}}}, 8, 4, 4, 2);
   add("column_only", {.folds = {Fold::clamp, Fold::none}, .places = {{2, 0}, {-3, 0}}}, 8, 4, 4, 2);
   add("one_place", {.folds = reflected, .places = {{1, -2}}}, 8, 4, 4, 2);
   add("star", {.axes = "ssc", .folds = {Fold::clamp, Fold::wrap, Fold::reflect}, .places = star}, 8, 2, 4, 2);
   add("star_slices", {.axes = "ssc", .places = star}, 8, 2, 4, 2);
-  add("planes", {.axes = "ssc", .folds = {Fold::none, Fold::clamp, Fold::clamp},
-                 .places = {{0, 1, 0}, {0, -1, 0}, {0, 0, 1}}}, 8, 2, 4, 2);
-  add("batches", {.axes = "sssc", .folds = {Fold::none, Fold::clamp, Fold::none, Fold::clamp},
-                  .places = {{0, 1, 0, 0}, {0, -1, 0, 1}}}, 8, 2, 4, 2);
+  add("planes",
+      {.axes = "ssc", .folds = {Fold::none, Fold::clamp, Fold::clamp}, .places = {{0, 1, 0}, {0, -1, 0}, {0, 0, 1}}}, 8,
+      2, 4, 2);
+  add("batches",
+      {.axes = "sssc",
+       .folds = {Fold::none, Fold::clamp, Fold::none, Fold::clamp},
+       .places = {{0, 1, 0, 0}, {0, -1, 0, 1}}},
+      8, 2, 4, 2);
   add("line_wrap", {.axes = "c", .folds = {Fold::wrap}, .places = line3}, 32, 1, 4, 1);
   add("line_slices", {.axes = "c", .places = line5, .rows = {16, 2}, .stored = {16, 0}}, 32, 1, 4, 1);
-  add("line_symmetric_i16", {.axes = "c", .folds = {Fold::symmetric}, .places = line5, .type = DType::i16}, 32, 1, 8, 1);
+  add("line_symmetric_i16", {.axes = "c", .folds = {Fold::symmetric}, .places = line5, .type = DType::i16}, 32, 1, 8,
+      1);
   return result;
 }
 

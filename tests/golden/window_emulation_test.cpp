@@ -63,7 +63,10 @@ std::string stored(DType type, int value) {
 class Operand {
  public:
   Operand(const codegen::Access& access, Numbers low, Numbers high, std::int64_t behind)
-      : access_(access), bytes_(static_cast<std::int64_t>(size_of(access.type))), low_(std::move(low)), high_(std::move(high)) {
+      : access_(access),
+        bytes_(static_cast<std::int64_t>(size_of(access.type))),
+        low_(std::move(low)),
+        high_(std::move(high)) {
     const std::int64_t rows_at = std::max<std::int64_t>(1, access.row_alignment / bytes_);
     std::int64_t step = 1;
     strides_.resize(low_.size());
@@ -212,7 +215,8 @@ void Stencil::operator()() const {
     operands.push_back(operand(a));
     if (kernel.accesses[a].store || kernel.accesses[a].iota) continue;
     const int seed = kernel.accesses[a].window >= 0 ? 1 : static_cast<int>(a);
-    operands[a].each([&](const Numbers& place) { write(kernel.accesses[a].type, operands[a].at(place), value_at(place, seed)); });
+    operands[a].each(
+        [&](const Numbers& place) { write(kernel.accesses[a].type, operands[a].at(place), value_at(place, seed)); });
   }
   const std::vector<std::uint8_t> arguments = block(operands);
   ASSERT_EQ(arguments.size(), emitted->size);
