@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/schedule/window.h"
+#include "codegen/schedule/schedule.h"
 #include "dsl/call_key.h"
 
 namespace kiln::dsl {

@@ -1,15 +1,15 @@
 // codegen/emit/cuda_window.h -- prints the window form: operands read at neighbouring places, kept in registers.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/emit/cuda_writer.h"
 #include "codegen/schedule/window.h"
 
 namespace kiln::codegen::cuda {
-
-KernelSource emit_window(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
 
 class WindowWriter : public Writer {
  public:
@@ -25,23 +25,28 @@ class WindowWriter : public Writer {
   enum class Way : std::uint8_t { window, vectors, stepped };
   Way way_of(std::size_t a) const;
 
+  // cuda_window.cpp: where a thread is, computing and writing.
+
   void position();
   void outer_position();
   void declare();
   std::string inside() const;
+  // cuda_window_reads.cpp
   void whole_reads();
   void partial_reads();
   void results();
   void writes(bool whole);
   void pointer(std::size_t a);
   /// Neighbours [first, last) of a row, by the widest accesses that its alignment allows.
-  template <class Needed>
-  std::vector<std::pair<int, int>> pieces(std::size_t a, int first, int last, Needed needed) const;
+  std::vector<std::pair<int, int>> pieces(std::size_t a, int first, int last,
+                                          const std::function<bool(int)>& needed) const;
   std::string wanted(const WindowPlane& plane, int row, int column) const;
   std::string coordinate(std::size_t axis) const;
   std::string moved(const std::string& text, int by) const;
   /// Elements from coordinate 0 (position 0 of folded axes), at the thread's coordinates moved by `at`; folded or not.
   std::string offset(std::size_t a, const std::vector<int>& at, bool folds) const;
+  /// " + 2", or nothing.
+  static std::string plus(int number);
   std::string valid() const;
   std::string element_offset(std::size_t a) const;
   void stepped_values();

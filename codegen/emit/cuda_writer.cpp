@@ -7,7 +7,7 @@
 #include "codegen/emit/cuda_function.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
-#include "codegen/emit/cuda_window.h"
+#include "codegen/emit/cuda_window_form.h"
 #include "codegen/emit/entry_name.h"
 #include "support/check.h"
 

@@ -14,7 +14,6 @@
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/transpose.h"
 #include "codegen/schedule/vector_width.h"
-#include "codegen/schedule/window.h"
 #include "support/check.h"
 
 namespace kiln::codegen {

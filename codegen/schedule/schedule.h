@@ -90,6 +90,14 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device);
 /// choose_schedule and launch_shape of kernels with reduced axes (reduction.cpp).
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
+/// Can the window form compute the kernel, whose accesses say which of them are windows (window.cpp)?
+bool window_fits(const Kernel& kernel, const Extents& extents);
+Schedule choose_window(const Kernel& kernel, const Extents& extents);
+/// Its blocks along the innermost axis, and over all others.
+struct WindowGrid {
+  std::int64_t columns = 1, rows = 1;
+};
+WindowGrid window_grid(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
 /// Rows or columns on the CPU (cpu_reduction.cpp).
 Schedule choose_cpu_reduction(const Kernel& kernel, const Extents& extents);
 /// Units, workspace and finish of a CPU kernel with reduced axes. They depend on the extents and never on the number of

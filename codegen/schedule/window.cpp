@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/schedule.h"
 
 namespace kiln::codegen {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "codegen/ir/kernel.h"
-#include "codegen/schedule/schedule.h"
 
 namespace kiln::codegen {
 
@@ -41,15 +40,5 @@ std::vector<Window> windows_of(const Kernel& kernel, int rows, int vector);
 
 /// Displacement of an access along an axis; 0 outside windows.
 int displacement_of(const Access& access, int axis);
-
-/// Can the form compute the kernel, and does it gain by it?
-bool window_fits(const Kernel& kernel, const Extents& extents);
-Schedule choose_window(const Kernel& kernel, const Extents& extents);
-
-/// Blocks along the innermost axis and over all others.
-struct WindowGrid {
-  std::int64_t columns = 1, rows = 1;
-};
-WindowGrid window_grid(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
 
 }  // namespace kiln::codegen
