@@ -27,6 +27,7 @@ struct Stencil {
   std::vector<std::string> others = {};  ///< axes of operands beside the window
   bool has_index = false;
   IndexWidth width = IndexWidth::bits32;
+  bool shares = true;  ///< false: each place is read by itself, in another form
 };
 
 void align(codegen::Access& access, Rows rows) {
@@ -47,13 +48,13 @@ Kernel kernel_of(const Stencil& s) {
   for (const Place& place : s.places) {
     add(b.load(s.type, s.axes));
     codegen::Access& access = b.kernel.accesses.back();
-    access.window = 0;
+    access.window = s.shares ? 0 : -1;
     for (int axis = 0; axis < rank; ++axis) {
       const auto at = static_cast<std::size_t>(axis);
       access.displacement.push_back(static_cast<std::int8_t>(place[at] - s.places[0][at]));
       if (!s.folds.empty()) access.folds.push_back({s.folds[at], true});
     }
-    align(access, s.rows);
+    if (s.shares) align(access, s.rows);
   }
   for (const std::string& axes : s.others) {
     add(b.load(s.type, axes));
@@ -66,7 +67,7 @@ Kernel kernel_of(const Stencil& s) {
   }
   b.store(b.cast(sum, s.type), s.axes);
   Kernel kernel = b.finish();
-  align(kernel.accesses.back(), s.stored);
+  if (s.shares) align(kernel.accesses.back(), s.stored);
   return kernel;
 }
 
@@ -129,6 +130,33 @@ std::vector<ReductionCase> window_cases() {
   add("line_slices", {.axes = "c", .places = line5, .rows = {16, 2}, .stored = {16, 0}}, 32, 1, 4, 1);
   add("line_symmetric_i16", {.axes = "c", .folds = {Fold::symmetric}, .places = line5, .type = DType::i16}, 32, 1, 8,
       1);
+  const auto alone = [&](const char* name, Stencil stencil, codegen::Template form, int vector, int items,
+                         bool is_dense = false) {
+    stencil.shares = false;
+    Kernel kernel = kernel_of(stencil);
+    Schedule schedule;
+    schedule.form = form;
+    schedule.block = 64;
+    schedule.vector = vector;
+    schedule.items = items;
+    if (is_dense) kernel.accesses.back().dense_alignment = 1;
+    kernel.accesses.back().alignment = static_cast<std::uint8_t>(size_of(stencil.type));
+    result.push_back({name, std::move(kernel), schedule});
+  };
+  using codegen::Template;
+  alone("alone_rows", {.folds = clamped, .places = cross}, Template::rows, 1, 4);
+  alone("alone_rows_wide", {.folds = reflected, .places = cross, .width = IndexWidth::bits64}, Template::rows, 4, 1);
+  alone("alone_line", {.axes = "c", .folds = {Fold::symmetric}, .places = line3}, Template::flat, 4, 2);
+  alone("alone_line_wrap_f64", {.axes = "c", .folds = {Fold::wrap}, .places = line5, .type = DType::f64},
+        Template::flat, 2, 1);
+  alone("alone_volume", {.axes = "ssc", .folds = {Fold::clamp, Fold::wrap, Fold::reflect}, .places = star},
+        Template::general, 1, 1);
+  alone("alone_dense_u8",
+        {.axes = "ssc",
+         .folds = {Fold::wrap, Fold::symmetric, Fold::none},
+         .places = {{1, 0, 0}, {0, -1, 0}, {0, 1, 0}},
+         .type = DType::u8},
+        Template::dense, 16, 1, true);
   return result;
 }
 

@@ -122,6 +122,9 @@ int value_at(const Numbers& place, int seed) {
   return static_cast<int>(((value % 4) + 4) % 4);
 }
 
+/// Is the operand the one that is read at several places?
+bool is_place(const codegen::Access& access) { return !access.displacement.empty(); }
+
 struct Stencil {
   const ReductionCase& test;
   Numbers extents;
@@ -139,7 +142,7 @@ Operand Stencil::operand(std::size_t a) const {
   std::int64_t behind = access.phase;
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     high[axis] = extents[axis] - 1;
-    if (access.window < 0 || access.is_folded(axis)) continue;
+    if (access.window < 0 || access.is_folded(axis)) continue;  // cases that share nothing are folded
     for (const codegen::Access& other : test.kernel.accesses) {
       const std::int64_t by = codegen::displacement_of(other, static_cast<int>(axis));
       low[axis] = std::min(low[axis], by);
@@ -152,6 +155,9 @@ Operand Stencil::operand(std::size_t a) const {
 
 std::vector<std::uint8_t> Stencil::block(const std::vector<Operand>& operands) const {
   const codegen::ArgumentLayout layout = codegen::argument_layout(test.kernel);
+  const auto access_of = [&](const codegen::Argument& argument) -> const codegen::Access& {
+    return test.kernel.accesses[argument.a];
+  };
   std::vector<std::uint8_t> block(layout.size);
   for (const codegen::Argument& argument : layout.arguments) {
     std::int64_t value = 0;
@@ -168,6 +174,8 @@ std::vector<std::uint8_t> Stencil::block(const std::vector<Operand>& operands) c
         break;
       case ArgumentKind::fold_start:
         value = starts[axis];
+        if (access_of(argument).window < 0)
+          value += codegen::displacement_of(access_of(argument), static_cast<int>(axis));
         break;
       case ArgumentKind::fold_length:
         value = operands[argument.a].length(axis);
@@ -200,7 +208,7 @@ int Stencil::expected(const std::vector<Operand>& operands, const Numbers& place
         at[axis] = *shifts::source(beyond(access.folds[axis].kind), at[axis] + starts[axis], extents[axis]);
       if (operands[a].stride(axis) == 0 && access.axes[axis] == codegen::AxisClass::broadcast) at[axis] = 0;
     }
-    sum += weight * value_at(at, access.window >= 0 ? 1 : static_cast<int>(a));
+    sum += weight * value_at(at, is_place(access) ? 1 : static_cast<int>(a));
   }
   return sum;
 }
@@ -214,7 +222,7 @@ void Stencil::operator()() const {
   for (std::size_t a = 0; a < kernel.accesses.size(); ++a) {
     operands.push_back(operand(a));
     if (kernel.accesses[a].store || kernel.accesses[a].iota) continue;
-    const int seed = kernel.accesses[a].window >= 0 ? 1 : static_cast<int>(a);
+    const int seed = is_place(kernel.accesses[a]) ? 1 : static_cast<int>(a);
     operands[a].each(
         [&](const Numbers& place) { write(kernel.accesses[a].type, operands[a].at(place), value_at(place, seed)); });
   }
