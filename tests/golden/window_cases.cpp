@@ -90,6 +90,38 @@ const std::vector<Place> box = {{-1, -1}, {-1, 0}, {-1, 1}, {0, -1}, {0, 0}, {0,
 const std::vector<Place> star = {{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}, {0, 0, 0}};
 const std::vector<Place> line3 = {{1}, {-1}, {0}}, line5 = {{0}, {-2}, {2}, {1}, {-1}};
 
+/// Each place read by itself, in the forms for other kernels.
+void add_alone(std::vector<ReductionCase>& result) {
+  const std::vector<Fold> clamped(2, Fold::clamp), reflected(2, Fold::reflect);
+  const auto alone = [&](const char* name, Stencil stencil, codegen::Template form, int vector, int items,
+                         bool is_dense = false) {
+    stencil.shares = false;
+    Kernel kernel = kernel_of(stencil);
+    Schedule schedule;
+    schedule.form = form;
+    schedule.block = 64;
+    schedule.vector = vector;
+    schedule.items = items;
+    if (is_dense) kernel.accesses.back().dense_alignment = 1;
+    kernel.accesses.back().alignment = static_cast<std::uint8_t>(size_of(stencil.type));
+    result.push_back({name, std::move(kernel), schedule});
+  };
+  using codegen::Template;
+  alone("alone_rows", {.folds = clamped, .places = cross}, Template::rows, 1, 4);
+  alone("alone_rows_wide", {.folds = reflected, .places = cross, .width = IndexWidth::bits64}, Template::rows, 4, 1);
+  alone("alone_line", {.axes = "c", .folds = {Fold::symmetric}, .places = line3}, Template::flat, 4, 2);
+  alone("alone_line_wrap_f64", {.axes = "c", .folds = {Fold::wrap}, .places = line5, .type = DType::f64},
+        Template::flat, 2, 1);
+  alone("alone_volume", {.axes = "ssc", .folds = {Fold::clamp, Fold::wrap, Fold::reflect}, .places = star},
+        Template::general, 1, 1);
+  alone("alone_dense_u8",
+        {.axes = "ssc",
+         .folds = {Fold::wrap, Fold::symmetric, Fold::none},
+         .places = {{1, 0, 0}, {0, -1, 0}, {0, 1, 0}},
+         .type = DType::u8},
+        Template::dense, 16, 1, true);
+}
+
 }  // namespace
 
 std::vector<ReductionCase> window_cases() {
@@ -130,33 +162,7 @@ std::vector<ReductionCase> window_cases() {
   add("line_slices", {.axes = "c", .places = line5, .rows = {16, 2}, .stored = {16, 0}}, 32, 1, 4, 1);
   add("line_symmetric_i16", {.axes = "c", .folds = {Fold::symmetric}, .places = line5, .type = DType::i16}, 32, 1, 8,
       1);
-  const auto alone = [&](const char* name, Stencil stencil, codegen::Template form, int vector, int items,
-                         bool is_dense = false) {
-    stencil.shares = false;
-    Kernel kernel = kernel_of(stencil);
-    Schedule schedule;
-    schedule.form = form;
-    schedule.block = 64;
-    schedule.vector = vector;
-    schedule.items = items;
-    if (is_dense) kernel.accesses.back().dense_alignment = 1;
-    kernel.accesses.back().alignment = static_cast<std::uint8_t>(size_of(stencil.type));
-    result.push_back({name, std::move(kernel), schedule});
-  };
-  using codegen::Template;
-  alone("alone_rows", {.folds = clamped, .places = cross}, Template::rows, 1, 4);
-  alone("alone_rows_wide", {.folds = reflected, .places = cross, .width = IndexWidth::bits64}, Template::rows, 4, 1);
-  alone("alone_line", {.axes = "c", .folds = {Fold::symmetric}, .places = line3}, Template::flat, 4, 2);
-  alone("alone_line_wrap_f64", {.axes = "c", .folds = {Fold::wrap}, .places = line5, .type = DType::f64},
-        Template::flat, 2, 1);
-  alone("alone_volume", {.axes = "ssc", .folds = {Fold::clamp, Fold::wrap, Fold::reflect}, .places = star},
-        Template::general, 1, 1);
-  alone("alone_dense_u8",
-        {.axes = "ssc",
-         .folds = {Fold::wrap, Fold::symmetric, Fold::none},
-         .places = {{1, 0, 0}, {0, -1, 0}, {0, 1, 0}},
-         .type = DType::u8},
-        Template::dense, 16, 1, true);
+  add_alone(result);
   return result;
 }
 
