@@ -18,8 +18,9 @@ namespace {
 constexpr std::size_t max_reductions = 32;
 
 bool is_elementwise(const codegen::Graph& graph) {
-  return std::none_of(graph.nodes().begin(), graph.nodes().end(),
-                      [](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; });
+  return std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    return node.kind == NodeKind::reduce || node.kind == NodeKind::scan || node.kind == NodeKind::take;
+  });
 }
 
 bool is_empty(const Shape& shape) {

@@ -168,7 +168,7 @@ void RowWriter::decode_row(const std::string& row, std::span<const std::size_t> 
 void RowWriter::declare_row(std::span<const std::size_t> accesses) {
   row_position(accesses, true);
   for (const std::size_t a : accesses) {
-    if (!is_iota(a) && !is_store(a) && !is_per_element(kernel_, kernel_.accesses[a]))
+    if (!is_iota(a) && !is_gathered(a) && !is_store(a) && !is_per_element(kernel_, kernel_.accesses[a]))
       line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
   }
 }

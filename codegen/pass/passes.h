@@ -8,6 +8,7 @@
 //   load a       any type. b1: the byte compared != 0. Integers, f32, f64: the value. f16, bf16: only under `cast` to
 //   f32 or
 //                as an output. c64, c128: only under real_part/imag_part or as an output.
+//   gather a     as load; operands: see graph.h.
 //   iota a       i64.
 //   parameter p  b1 (a u8 in the argument block, compared != 0), integers, f32 (also for f16/bf16 scalars), f64; c64,
 //   c128

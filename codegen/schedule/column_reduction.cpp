@@ -47,6 +47,11 @@ bool is_contiguous(const Kernel& kernel, const Access& access) {
   return true;
 }
 
+/// Memory that changes from row to row: operands, and elements found by index, whose iotas stand for them.
+bool is_read_per_row(const Kernel& kernel, const Access& access) {
+  return access.gathers > 0 || (!access.iota && is_per_element(kernel, access));
+}
+
 bool moves_along_columns(const Kernel& kernel, const Access& access) {
   return access.axes[static_cast<std::size_t>(kernel.rank - kernel.reduced - 1)] != AxisClass::broadcast;
 }
@@ -70,14 +75,14 @@ int state_registers(const Kernel& kernel, const Stages& stages) {
 /// The widest vector that divides the columns and by which most bytes of a row move whole.
 int choose_vector(const Kernel& kernel, const Work& work) {
   const auto moves = [&](const Access& access) {
-    return !access.iota && is_per_element(kernel, access) && moves_along_columns(kernel, access);
+    return is_read_per_row(kernel, access) && moves_along_columns(kernel, access);
   };
   const int widest = static_cast<int>(widest_element(kernel, moves));
   for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (work.columns % vector != 0) continue;
     if (vector * work.registers > 16 && vector * widest > 4) continue;
     const auto is_whole = [&](const Access& access) {
-      return is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(size_of(access.type));
+      return is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(element_bytes(access));
     };
     if (most_bytes_move_whole(kernel, moves, is_whole)) return vector;
   }
@@ -93,11 +98,11 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
   work.registers = state_registers(kernel, stages);
   work.vector = choose_vector(kernel, work);
   for (const Access& access : kernel.accesses) {
-    if (access.store || !is_per_element(kernel, access)) continue;
-    if (access.iota || !moves_along_columns(kernel, access))
+    if (access.store || (access.gathers == 0 && !is_per_element(kernel, access))) continue;
+    if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access))
       ++work.scalars;
     else
-      work.bytes += static_cast<int>(size_of(access.type));
+      work.bytes += static_cast<int>(element_bytes(access));
   }
   for (const auto& pass : stages.passes) {
     for (const NodeId id : pass) work.long_join |= monoid_of(kernel.body, id).combine.size() > 8;
@@ -180,9 +185,11 @@ bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   if (kept == 0) return false;
   std::size_t along_columns = 0, along_rows = 0;
   for (const Access& access : kernel.accesses) {
-    if (access.iota || !is_per_element(kernel, access)) continue;
-    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += size_of(access.type);
-    if (access.axes.back() == AxisClass::contiguous) along_rows += size_of(access.type);
+    if (!is_read_per_row(kernel, access)) continue;
+    // Elements found by index come from many places: across their neighbours each would be a cache line of its own.
+    const std::size_t bytes = element_bytes(access) * (access.gathers > 0 ? 8 : 1);
+    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
+    if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
   }
   if (along_columns != along_rows) return along_columns > along_rows;
   // Nothing is contiguous: a thread per column wants many columns.

@@ -48,6 +48,7 @@ struct Schedule {
   int columns = 1;          ///< column_reduction, scan: threads side by side along the kept axes; not in the text.
                             ///< Elementwise rows: > 1 where the caller says how many stand along the innermost axis
   int parts = 1;            ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
+  int bins = 0;             ///< > 0: blocks scatter into sums of their own first, with room for so many
   std::string reason;       ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };
@@ -65,6 +66,7 @@ struct DeviceTraits {
 /// Facts of one call that choose among variants; only classes derived from them enter the key.
 struct Extents {
   std::vector<std::int64_t> loop;  ///< one per loop axis, outermost first
+  std::int64_t bins = 0;           ///< of a kernel with a bins_parameter: its value
 };
 
 /// The heuristic choice. Depends on extents only through classes (divisibility, "large enough for the card").

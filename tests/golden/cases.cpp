@@ -209,7 +209,7 @@ std::vector<Case> cases() {
                            where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
                            activations(),     dense_image(), dense_points(),     saxpy_in_turns(),   transpose_wished(),
                            user_function()};
-  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans}) {
+  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }
   return all;
