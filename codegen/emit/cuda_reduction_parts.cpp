@@ -49,6 +49,21 @@ std::vector<NodeId> ReductionWriter::operands(std::size_t pass) const {
   return nodes;
 }
 
+bool is_f32_deviations(const Monoid& monoid) {
+  return monoid.kind == Reduction::squared_deviations && monoid.components.size() == 3 &&
+         monoid.components[0].type == DType::f32;
+}
+
+std::vector<NodeId> ReductionWriter::batch_operands(std::size_t pass, int size) const {
+  std::vector<NodeId> nodes;
+  for (const Monoid& monoid : monoids_[pass]) {
+    for (std::size_t c = 0; c < monoid.components.size(); ++c) {
+      if (size < 2 || c < 2 || !is_f32_deviations(monoid)) nodes.push_back(monoid.components[c].value);
+    }
+  }
+  return nodes;
+}
+
 std::vector<std::size_t> ReductionWriter::stores(bool per_element) const {
   std::vector<std::size_t> result;
   for (std::size_t a = kernel_.first_store(); a < kernel_.accesses.size(); ++a) {
@@ -115,9 +130,15 @@ void ReductionWriter::element_values(std::span<const NodeId> roots, const Place&
   }
 }
 
-std::string ReductionWriter::element_state(std::size_t pass) const {
+std::string ReductionWriter::element_state(std::size_t pass, int batch) const {
   std::string text;
-  for (const NodeId node : operands(pass)) text += (text.empty() ? "" : ", ") + names_[node];
+  for (const Monoid& monoid : monoids_[pass]) {
+    for (std::size_t c = 0; c < monoid.components.size(); ++c) {
+      const bool found_later = batch > 1 && c == 2 && is_f32_deviations(monoid);
+      text += (text.empty() ? "" : ", ") +
+              (found_later ? literal(DType::f32, 0x80000000u) : names_[monoid.components[c].value]);
+    }
+  }
   return fmt::format("{}{{{}}}", state_type(pass), text);
 }
 

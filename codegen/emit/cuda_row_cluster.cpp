@@ -66,8 +66,8 @@ void RowWriter::cluster_state(std::size_t pass, bool predicated) {
   read_shared(loads);
   line("{} e[{}];", state_type(pass), schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
-  element_values(roots, [&](std::size_t a) { return element_place(a); });
-  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass));
+  element_values(batch_operands(pass, schedule_.vector), [&](std::size_t a) { return element_place(a); });
+  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass, schedule_.vector));
   if (schedule_.vector > 1) close();
   const std::string state = fmt::format("{}(e)", prelude_.use("tree"));
   line("accumulate(s{0}, low{0}, {1});", pass,

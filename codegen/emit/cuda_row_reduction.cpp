@@ -250,8 +250,8 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   }
   line("{} e[{}];", state_type(pass), schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
-  element_values(roots, [&](std::size_t a) { return element_place(a); });
-  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass));
+  element_values(batch_operands(pass, schedule_.vector), [&](std::size_t a) { return element_place(a); });
+  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass, schedule_.vector));
   if (by_element) line("if (j + k >= {}) e[k] = identity{};", length(), pass);
   if (schedule_.vector > 1) close();
   line("t{}[{}] = {}(e);", pass, u, prelude_.use("tree"));
