@@ -6,12 +6,8 @@ cd "$(dirname "$0")/.."
 folder=${1:-build/gpu}
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem --format=csv,noheader || { echo "no NVIDIA GPU here"; exit 1; }
 status=0
-for name in elementwise call_cost; do
+for name in elementwise reductions call_cost first_call; do
   echo "== $name"
-  KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/$name" --benchmark_counters_tabular=true || status=1
+  KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/$name" || status=1
 done
-echo "== reductions"
-KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/reductions" || status=1
-echo "== first_call"
-KILN_DEVICE=cuda:0 timeout 120 "$folder/bin/first_call" || status=1
 exit $status

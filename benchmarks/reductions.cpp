@@ -4,126 +4,45 @@
 //   reductions [PART OF A NAME] ...
 //
 // The sums of every shape of 2^27 elements run only if asked for: reductions sweep.
-//
-// Times are medians of 15 by events. Before each timed launch of a case that reads much more than it writes, another
-// 256 MB are read, so that no input is left in the L2 cache; cases that write as much as they read run back to back.
 #include <kiln/kiln.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <functional>
+#include <cstdint>
 #include <string>
-#include <string_view>
+#include <tuple>
 
-#include "benchmarks/support/driver.h"
+#include "benchmarks/support/measure.h"
 
 namespace kl = kiln;
 
 namespace {
 
+using benchmarks::Limit;
+using benchmarks::measure;
+using benchmarks::on_gpu;
+using benchmarks::random;
+using benchmarks::scaled;
+using benchmarks::wanted;
 using kl::bfloat16;
-
-bool on_gpu() { return kl::Device::current().kind() == kl::DeviceKind::cuda; }
-
-std::span<char*> filters;
-
-bool wanted(std::string_view name) {
-  return filters.empty() || std::any_of(filters.begin(), filters.end(),
-                                        [&](const char* part) { return name.find(part) != std::string_view::npos; });
-}
-
-double copy_rate = 0, read_rate = 0;  // GB/s
-
-/// Sixteenths of the rows are enough to exceed a CPU's caches.
-std::int64_t scaled(std::int64_t rows) { return on_gpu() ? rows : std::max<std::int64_t>(rows / 16, 1); }
-
-double milliseconds(const std::function<void()>& launch) {
-  if (!on_gpu()) {
-    const auto begin = std::chrono::steady_clock::now();
-    launch();
-    kl::synchronize();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  }
-  kl::Event begin, end;
-  begin.record();
-  launch();
-  end.record();
-  end.synchronize();
-  return static_cast<double>(kl::Event::elapsed(begin, end));
-}
-
-double median_milliseconds(bool flush, const std::function<void()>& launch) {
-  static const kl::Array<float> other = kl::zeros<float>({on_gpu() ? std::int64_t{1} << 26 : 1});
-  static kl::Array<float> sum = kl::zeros<float>({});
-  for (int i = 0; i < 3; ++i) launch();
-  std::array<double, 15> times = {};
-  for (double& time : times) {
-    if (flush && on_gpu()) sum = kl::sum(other);
-    time = milliseconds(launch);
-  }
-  std::nth_element(times.begin(), times.begin() + 7, times.end());
-  return times[7];
-}
-
-/// Prints GB/s and the ratio to the limit: that of reading where little is written.
-double measure(const char* name, double bytes, bool reads, const std::function<void()>& launch) {
-  const double time = median_milliseconds(reads, launch);
-  const double rate = 1e-6 * bytes / time, limit = reads ? read_rate : copy_rate;
-  std::printf("%-28s %10.1f us %8.0f GB/s", name, 1e3 * time, rate);
-  if (limit > 0) std::printf("  %.3f of %s", rate / limit, reads ? "read" : "copy");
-  std::printf("\n");
-  std::fflush(stdout);
-  return rate;
-}
-
-void limits() {
-  const std::int64_t n = scaled(std::int64_t{1} << 28);
-  kl::Array<float> x = kl::ones<float>({n}), y({n});
-  kl::synchronize();
-  const double bytes = 4.0 * double(n);
-  if (on_gpu()) {
-    const auto& cuda = benchmarks::driver();
-    copy_rate = measure("copy (driver)", 2 * bytes, false, [&] {
-      benchmarks::expect(cuda.copy_async(reinterpret_cast<unsigned long long>(y.data()),
-                                         reinterpret_cast<unsigned long long>(x.data()), std::size_t(bytes),
-                                         kl::Stream::current().native_handle()),
-                         "cuMemcpyDtoDAsync");
-    });
-  }
-  copy_rate = std::max(copy_rate, measure("copy (kiln)", 2 * bytes, false, [&] { y = x + 0.0f; }));
-  kl::Array<float> highest;
-  read_rate = measure("read (max)", bytes, true, [&] { highest = kl::max(x); });
-}
-
-/// Rows of random numbers; `low` <= x < `low` + 1.
-template <class T>
-kl::Array<T> random(kl::Shape shape, float low = 0) {
-  return kl::eval(kl::cast<T>(kl::random::uniform<float>(shape, 7) + low));
-}
 
 void full_reductions() {
   const std::int64_t n = scaled(std::int64_t{1} << 28);
   const double bytes = 4.0 * double(n);
   kl::Array<float> x = random<float>({n}, -0.5f), y = random<float>({n}), f, g;
   kl::Array<std::int64_t> position;
-  if (wanted("sum_f32")) measure("sum_f32", bytes, true, [&] { f = kl::sum(x); });
-  if (wanted("dot_f32")) measure("dot_f32", 2 * bytes, true, [&] { f = kl::sum(x * y); });
-  if (wanted("norm_f32")) measure("norm_f32", bytes, true, [&] { f = kl::norm(x); });
-  if (wanted("mean_var_f32"))
-    measure("mean_var_f32", bytes, true, [&] { kl::eval(kl::tie(f, g), kl::mean(x), kl::var(x)); });
-  if (wanted("argmax_f32")) measure("argmax_f32", bytes, true, [&] { position = kl::argmax(x); });
+  measure("sum_f32", bytes, Limit::read, [&] { f = kl::sum(x); });
+  measure("dot_f32", 2 * bytes, Limit::read, [&] { f = kl::sum(x * y); });
+  measure("norm_f32", bytes, Limit::read, [&] { f = kl::norm(x); });
+  measure("mean_var_f32", bytes, Limit::read, [&] { kl::eval(kl::tie(f, g), kl::mean(x), kl::var(x)); });
+  measure("argmax_f32", bytes, Limit::read, [&] { position = kl::argmax(x); });
   if (!wanted("sum_bf16_f32")) return;
   kl::Array<bfloat16> h = random<bfloat16>({n});
-  measure("sum_bf16_f32", bytes / 2, true, [&] { f = kl::sum(kl::cast<float>(h)); });
+  measure("sum_bf16_f32", bytes / 2, Limit::read, [&] { f = kl::sum(kl::cast<float>(h)); });
 }
 
 void sums_along(const char* name, kl::Shape shape, int axis) {
   if (!wanted(name)) return;
   kl::Array<float> x = random<float>(shape), out = kl::eval(kl::sum(x, axis));
-  measure(name, 4.0 * double(x.size() + out.size()), true, [&] { out = kl::sum(x, axis); });
+  measure(name, 4.0 * double(x.size() + out.size()), Limit::read, [&] { out = kl::sum(x, axis); });
 }
 
 void partial_sums() {
@@ -134,7 +53,7 @@ void partial_sums() {
   sums_along("middle_sum_64x4096x1024", {scaled(64), 4096, 1024}, 1);
   if (!wanted("column_mean_var_262144x256")) return;
   kl::Array<float> x = random<float>({scaled(262144), 256}), mean({256}), var({256});
-  measure("column_mean_var_262144x256", 4.0 * double(x.size()), true,
+  measure("column_mean_var_262144x256", 4.0 * double(x.size()), Limit::read,
           [&] { kl::eval(kl::tie(mean, var), kl::mean(x, 0), kl::var(x, 0)); });
 }
 
@@ -147,16 +66,16 @@ void sweep() {
     const auto view = x.reshape({std::int64_t{1} << k, std::int64_t{1} << (bits - k)});
     for (const int axis : {0, 1}) {
       out = kl::sum(view, axis);
-      measure(("sweep_2^" + std::to_string(k) + "_axis_" + std::to_string(axis)).c_str(),
-              4.0 * double(x.size() + out.size()), true, [&] { out = kl::sum(view, axis); });
+      measure("sweep_2^" + std::to_string(k) + "_axis_" + std::to_string(axis), 4.0 * double(x.size() + out.size()),
+              Limit::read, [&] { out = kl::sum(view, axis); });
     }
   }
   const auto square = x.reshape({std::int64_t{1} << 13, std::int64_t{1} << (bits - 13)});
   const double bytes = 4.0 * double(x.size());
   kl::Array<float> full;
-  measure("sweep_full", bytes, true, [&] { full = kl::sum(square); });
-  measure("sweep_full_transposed", bytes, true, [&] { full = kl::sum(square.t()); });
-  measure("sweep_full_keepdims", bytes, true, [&] { out = kl::sum(square, kl::keepdims); });
+  measure("sweep_full", bytes, Limit::read, [&] { full = kl::sum(square); });
+  measure("sweep_full_transposed", bytes, Limit::read, [&] { full = kl::sum(square.t()); });
+  measure("sweep_full_keepdims", bytes, Limit::read, [&] { out = kl::sum(square, kl::keepdims); });
 }
 
 template <class T>
@@ -167,7 +86,7 @@ void softmax(const char* name, std::int64_t rows, std::int64_t columns) {
     auto e = kl::exp(v - kl::max(v, -1, kl::keepdims));
     return e / kl::sum(e, -1, kl::keepdims);
   });
-  measure(name, 2.0 * sizeof(T) * double(x.size()), false, [&] { f.into(y)(x); });
+  measure(name, 2.0 * sizeof(T) * double(x.size()), Limit::copy, [&] { f.into(y)(x); });
 }
 
 void layernorm(const char* name, std::int64_t rows, std::int64_t columns) {
@@ -178,7 +97,7 @@ void layernorm(const char* name, std::int64_t rows, std::int64_t columns) {
     auto d = v - kl::mean(v, -1, kl::keepdims);
     return d * kl::rsqrt(kl::var(v, -1, kl::keepdims) + eps) * weight + bias;
   });
-  measure(name, 4.0 * double(x.size()), false, [&] { f.into(y)(x, w, b, 1e-5f); });
+  measure(name, 4.0 * double(x.size()), Limit::copy, [&] { f.into(y)(x, w, b, 1e-5f); });
 }
 
 void rms_norms() {
@@ -189,7 +108,7 @@ void rms_norms() {
   };
   if (wanted("rms_norm_bf16_4096")) {
     auto f = kl::jit(norm);
-    measure("rms_norm_bf16_4096", 4.0 * double(x.size()), false, [&] { f.into(y)(x, w, 1e-5f); });
+    measure("rms_norm_bf16_4096", 4.0 * double(x.size()), Limit::copy, [&] { f.into(y)(x, w, 1e-5f); });
   }
   if (wanted("add_rms_norm_bf16_4096")) {
     kl::Array<bfloat16> residual = random<bfloat16>({rows, columns}), sum({rows, columns});
@@ -197,7 +116,8 @@ void rms_norms() {
       auto s = v + r;
       return std::tuple(norm(s, weight, eps), s);
     });
-    measure("add_rms_norm_bf16_4096", 8.0 * double(x.size()), false, [&] { f.into(y, sum)(x, residual, w, 1e-5f); });
+    measure("add_rms_norm_bf16_4096", 8.0 * double(x.size()), Limit::copy,
+            [&] { f.into(y, sum)(x, residual, w, 1e-5f); });
   }
 }
 
@@ -211,7 +131,8 @@ void rows() {
   if (wanted("logsumexp_bf16_128256")) {
     kl::Array<bfloat16> x = random<bfloat16>({scaled(4096), 128256});
     kl::Array<float> out({scaled(4096)});
-    measure("logsumexp_bf16_128256", 2.0 * double(x.size()), true, [&] { out = kl::logsumexp(kl::cast<float>(x), 1); });
+    measure("logsumexp_bf16_128256", 2.0 * double(x.size()), Limit::read,
+            [&] { out = kl::logsumexp(kl::cast<float>(x), 1); });
   }
   softmax<float>("softmax_f32_1048576", scaled(64), 1 << 20);
 }
@@ -219,12 +140,11 @@ void rows() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  filters = std::span(argv + 1, static_cast<std::size_t>(argc - 1));
-  std::printf("device: %s\n", kl::Device::current().name());
-  limits();
+  benchmarks::start(argc, argv);
+  benchmarks::measure_limits();
   full_reductions();
   partial_sums();
   rows();
-  if (!filters.empty() && wanted("sweep")) sweep();
+  if (!benchmarks::everything_is_wanted() && wanted("sweep")) sweep();
   return 0;
 }

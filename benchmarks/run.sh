@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# benchmarks/run.sh BIN [ARGS] -- runs every benchmark program of a build's bin folder; ARGS go to Google Benchmark.
+# benchmarks/run.sh BIN [PART OF A NAME] ... -- runs every benchmark program of a build's bin folder; with parts of names, those
+# cases of elementwise and reductions only.
 set -euo pipefail
 bin=$1
 shift
-for name in elementwise call_cost; do
+for name in elementwise reductions; do
   echo "== $name"
   "$bin/$name" "$@"
 done
-for name in first_call cpu_expsin; do
+[ $# -eq 0 ] || exit 0
+for name in call_cost first_call cpu_expsin; do
   [ -x "$bin/$name" ] || continue
   echo "== $name"
   "$bin/$name"

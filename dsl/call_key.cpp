@@ -33,6 +33,21 @@ bool ranges_meet(const Handle& a, const Handle& b) {
 }
 
 constexpr unsigned quadratic_limit = 24;
+constexpr std::size_t head_words = 3, launch_words = 6;
+
+/// Two lanes, so that one multiplication need not wait for the one before it.
+std::uint64_t hash_of(const std::uint64_t* words, unsigned size) {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15ull, other = 0xd6e8feb86659fd93ull;
+  std::uint64_t first = size, second = odd;
+  unsigned i = 0;
+  for (; i + 2 <= size; i += 2) {
+    first = (first ^ words[i]) * odd;
+    second = (second ^ words[i + 1]) * other;
+  }
+  if (i < size) first = (first ^ words[i]) * odd;
+  const std::uint64_t hash = first ^ second >> 32 ^ second << 32;
+  return hash ^ hash >> 32;
+}
 
 }  // namespace
 
@@ -50,37 +65,40 @@ void merge_inputs(const Handle* inputs, unsigned count, unsigned* merged) {
 }
 
 CallKey::CallKey(const detail::Call& call, runtime::DeviceId current) {
-  push(call.input_count | std::uint64_t{call.target_count} << 32);
-  push(call.scalar_count | std::uint64_t{call.tag_count} << 32);
-  push(static_cast<std::uint64_t>(call.options.contract) | std::uint64_t{call.options.fast_math} << 1 |
-       std::uint64_t{call.options.lineinfo} << 2 | std::uint64_t{call.launch != nullptr} << 3 |
-       static_cast<std::uint64_t>(current.kind) << 8 | static_cast<std::uint64_t>(current.index) << 16);
-  push_inputs(call);
-  push_targets(call);
-  std::uint64_t types = 0;
-  for (unsigned i = 0; i < call.scalar_count; ++i) {
-    types = types << 8 | static_cast<std::uint64_t>(call.scalars[i].type);
-    if (i % 8 == 7) {
-      push(types);
-      types = 0;
-    }
-  }
-  if (call.scalar_count % 8) push(types);
-  for (unsigned i = 0; i < call.tag_count; ++i) push(reinterpret_cast<std::uint64_t>(call.tags[i]));
-  if (call.launch) push_launch(*call.launch);
-  push_overlaps(call);
-  hash_ ^= hash_ >> 32;
+  std::uint64_t* at =
+      make_room(inline_, head_words + launch_words + 2 * std::size_t{call.input_count} +
+                             2 * std::size_t{call.target_count} + call.scalar_count / 8 + 1 + call.tag_count);
+  at = write_head(at, call, current);
+  at = write_inputs(at, call);
+  at = write_targets(at, call);
+  at = write_scalars(at, call);
+  if (call.launch) at = write_launch(at, *call.launch);
+  at = write_overlaps(at, call);
+  size_ = static_cast<unsigned>(at - words_);
+  hash_ = hash_of(words_, size_);
 }
 
-void CallKey::grow() {
-  auto larger = std::make_unique<std::uint64_t[]>(capacity_ * 2);
-  std::copy_n(words_, size_, larger.get());
-  heap_ = std::move(larger);
+std::uint64_t* CallKey::grow(std::uint64_t* at, std::size_t count) {
+  const auto used = static_cast<std::size_t>(at - words_), room = static_cast<std::size_t>(end_ - words_);
+  const std::size_t larger = std::max(2 * room, used + count);
+  auto words = std::make_unique<std::uint64_t[]>(larger);
+  std::copy_n(words_, used, words.get());
+  heap_ = std::move(words);
   words_ = heap_.get();
-  capacity_ *= 2;
+  end_ = words_ + larger;
+  return words_ + used;
 }
 
-void CallKey::push_inputs(const detail::Call& call) {
+std::uint64_t* CallKey::write_head(std::uint64_t* at, const detail::Call& call, runtime::DeviceId current) {
+  at[0] = call.input_count | std::uint64_t{call.target_count} << 32;
+  at[1] = call.scalar_count | std::uint64_t{call.tag_count} << 32;
+  at[2] = static_cast<std::uint64_t>(call.options.contract) | std::uint64_t{call.options.fast_math} << 1 |
+          std::uint64_t{call.options.lineinfo} << 2 | std::uint64_t{call.launch != nullptr} << 3 |
+          static_cast<std::uint64_t>(current.kind) << 8 | static_cast<std::uint64_t>(current.index) << 16;
+  return at + head_words;
+}
+
+std::uint64_t* CallKey::write_inputs(std::uint64_t* at, const detail::Call& call) {
   unsigned few[quadratic_limit];
   std::unique_ptr<unsigned[]> many;
   unsigned* merged = few;
@@ -91,27 +109,44 @@ void CallKey::push_inputs(const detail::Call& call) {
   merge_inputs(call.inputs, call.input_count, merged);
   for (unsigned i = 0; i < call.input_count; ++i) {
     const Handle& input = call.inputs[i];
-    push(reinterpret_cast<std::uint64_t>(input.layout));
+    *at++ = reinterpret_cast<std::uint64_t>(input.layout);
     // An operand without storage is an index: its "address" is a number that is passed at each launch.
-    push(input.storage ? std::uint64_t{merged[i]} << 8 | 16 | (address_of(input) & 15) : std::uint64_t{merged[i]} << 8);
+    *at++ =
+        input.storage ? std::uint64_t{merged[i]} << 8 | 16 | (address_of(input) & 15) : std::uint64_t{merged[i]} << 8;
   }
+  return at;
 }
 
-void CallKey::push_targets(const detail::Call& call) {
+std::uint64_t* CallKey::write_targets(std::uint64_t* at, const detail::Call& call) {
   for (unsigned i = 0; i < call.target_count; ++i) {
     const detail::Target& target = call.targets[i];
-    push(reinterpret_cast<std::uint64_t>(target.handle->layout));
-    push((address_of(*target.handle) & 15) | std::uint64_t{target.resizable} << 4 |
-         static_cast<std::uint64_t>(target.type) << 8);
+    *at++ = reinterpret_cast<std::uint64_t>(target.handle->layout);
+    *at++ = (address_of(*target.handle) & 15) | std::uint64_t{target.resizable} << 4 |
+            static_cast<std::uint64_t>(target.type) << 8;
   }
+  return at;
 }
 
-void CallKey::push_overlaps(const detail::Call& call) {
+std::uint64_t* CallKey::write_scalars(std::uint64_t* at, const detail::Call& call) {
+  std::uint64_t types = 0;
+  for (unsigned i = 0; i < call.scalar_count; ++i) {
+    types = types << 8 | static_cast<std::uint64_t>(call.scalars[i].type);
+    if (i % 8 != 7) continue;
+    *at++ = types;
+    types = 0;
+  }
+  if (call.scalar_count % 8) *at++ = types;
+  for (unsigned i = 0; i < call.tag_count; ++i) *at++ = reinterpret_cast<std::uint64_t>(call.tags[i]);
+  return at;
+}
+
+std::uint64_t* CallKey::write_overlaps(std::uint64_t* at, const detail::Call& call) {
   const auto note = [&](const Handle& other, const Handle& target, std::uint64_t pair) {
-    if (!other.layout || !ranges_meet(other, target)) return;
     const bool identical = other.data == target.data && other.layout == target.layout;
-    push(pair << 1 | identical);
-    if (!identical) push(address_of(other) - address_of(target));
+    if (!other.layout || (!identical && !ranges_meet(other, target))) return;
+    at = make_room(at, 2);
+    *at++ = pair << 1 | identical;
+    if (!identical) *at++ = address_of(other) - address_of(target);
   };
   for (unsigned t = 0; t < call.target_count; ++t) {
     const Handle& target = *call.targets[t].handle;
@@ -121,15 +156,17 @@ void CallKey::push_overlaps(const detail::Call& call) {
     for (unsigned other = 0; other < t; ++other)
       note(*call.targets[other].handle, target, std::uint64_t{t} << 32 | 0x40000000u | other);
   }
+  return at;
 }
 
-void CallKey::push_launch(const detail::LaunchControl& launch) {
+std::uint64_t* CallKey::write_launch(std::uint64_t* at, const detail::LaunchControl& launch) {
   for (const unsigned* dims : {launch.grid, launch.block}) {
-    push(dims[0] | std::uint64_t{dims[1]} << 32);
-    push(dims[2]);
+    *at++ = dims[0] | std::uint64_t{dims[1]} << 32;
+    *at++ = dims[2];
   }
-  push(launch.items | std::uint64_t{launch.shared_bytes} << 32);
-  push(launch.cluster | std::uint64_t{launch.cooperative} << 32 | std::uint64_t{launch.tune} << 33);
+  *at++ = launch.items | std::uint64_t{launch.shared_bytes} << 32;
+  *at++ = launch.cluster | std::uint64_t{launch.cooperative} << 32 | std::uint64_t{launch.tune} << 33;
+  return at;
 }
 
 }  // namespace kiln::dsl

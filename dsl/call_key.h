@@ -30,22 +30,27 @@ class CallKey {
  private:
   static constexpr unsigned inline_words = 64;
 
-  void push(std::uint64_t word) {
-    if (size_ == capacity_) [[unlikely]]
-      grow();
-    words_[size_++] = word;
-    hash_ = (hash_ ^ word) * 0x9e3779b97f4a7c15ull;
+  // Each writes words from `at` on, for which there is room, and returns the place behind them.
+  static std::uint64_t* write_head(std::uint64_t* at, const detail::Call& call, runtime::DeviceId current);
+  static std::uint64_t* write_inputs(std::uint64_t* at, const detail::Call& call);
+  static std::uint64_t* write_targets(std::uint64_t* at, const detail::Call& call);
+  static std::uint64_t* write_scalars(std::uint64_t* at, const detail::Call& call);
+  static std::uint64_t* write_launch(std::uint64_t* at, const detail::LaunchControl& launch);
+  /// Pairs are many and those that meet are few: makes room as it goes.
+  std::uint64_t* write_overlaps(std::uint64_t* at, const detail::Call& call);
+  /// Room for `count` words behind those before `at`; returns where that place is now.
+  std::uint64_t* make_room(std::uint64_t* at, std::size_t count) {
+    if (count <= static_cast<std::size_t>(end_ - at)) [[likely]]
+      return at;
+    return grow(at, count);
   }
-  void grow();
-  void push_inputs(const detail::Call& call);
-  void push_targets(const detail::Call& call);
-  void push_overlaps(const detail::Call& call);
-  void push_launch(const detail::LaunchControl& launch);
+  std::uint64_t* grow(std::uint64_t* at, std::size_t count);
 
   std::uint64_t inline_[inline_words];
   std::unique_ptr<std::uint64_t[]> heap_;
   std::uint64_t* words_ = inline_;
-  unsigned capacity_ = inline_words, size_ = 0;
+  std::uint64_t* end_ = inline_ + inline_words;  ///< of the room
+  unsigned size_ = 0;
   std::uint64_t hash_ = 0;
 };
 

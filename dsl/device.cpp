@@ -5,6 +5,7 @@
 
 #include <kiln/detail/bridge.h>
 
+#include "dsl/array_memory.h"
 #include "dsl/session.h"
 #include "support/check.h"
 
@@ -112,7 +113,10 @@ void current_device(int& kind, int& index) {
   index = device.index;
 }
 
-void set_current_device(int kind, int index) { dsl::set_current_device(device_id(kind, index)); }
+void set_current_device(int kind, int index, Where where) {
+  dsl::backend_for(device_id(kind, index), "DeviceGuard", where);
+  dsl::set_current_device(device_id(kind, index));
+}
 
 int device_count() { return static_cast<int>(runtime::devices().size()); }
 
@@ -143,7 +147,10 @@ const char* device_arch(int kind, int index) { return dsl::info_of(device_id(kin
 
 void synchronize_device(int kind, int index) { dsl::synchronize_all(device_id(kind, index)); }
 
-void* create_stream(int kind, int index) { return dsl::take_stream(device_id(kind, index)); }
+void* create_stream(int kind, int index, Where where) {
+  dsl::backend_for(device_id(kind, index), "Stream", where);
+  return dsl::take_stream(device_id(kind, index));
+}
 
 void destroy_stream(int kind, int index, void* stream) noexcept {
   dsl::give_stream_back(device_id(kind, index), stream);

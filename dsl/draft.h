@@ -34,6 +34,7 @@ struct DraftKernel {
   std::vector<Base> bases;  ///< one per access
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
+  std::int64_t operations = 0;  ///< of arithmetic, operation_count()
 };
 
 /// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.

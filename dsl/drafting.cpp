@@ -6,6 +6,7 @@
 #include "codegen/pass/passes.h"
 #include "dsl/collapse.h"
 #include "dsl/infer.h"
+#include "dsl/operation_count.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -60,7 +61,7 @@ void Drafting::run_passes(Segment& segment) const {
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
     // An iota that the user passes starts anywhere: calls with other starts share the plan.
-    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(leaf.view) : codegen::IotaRange{});
+    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds)) : codegen::IotaRange{});
   }
   segment.body.graph = codegen::run_pipeline(segment.body.graph, passes);
   segment.body = renumbered(segment.body);
@@ -143,14 +144,15 @@ void Drafting::place_accesses(const Parts& parts, DraftKernel& draft) const {
   nest.in_order = std::any_of(nodes.begin(), nodes.end(),
                               [](const codegen::Node& node) { return node.kind == codegen::NodeKind::scan; });
   for (const Leaf& leaf : parts.body->leaves) {
-    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, leaf.iota ? 0 : static_cast<int>(size_of(leaf.type))};
+    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, leaf.iota ? 0 : static_cast<int>(size_of(leaf.type)),
+                        leaf.folds};
     // Nothing may be read of such an operand: it moves along the loop that is never entered.
     if (parts.reduced > 0 && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
     nest.walks.push_back(walk);
     draft.bases.push_back(base_of(leaf));
   }
   for (const Store& store : parts.stores) {
-    nest.walks.push_back({store.view.strides, store.view.offset, static_cast<int>(size_of(store.type))});
+    nest.walks.push_back({store.view.strides, store.view.offset, static_cast<int>(size_of(store.type)), {}});
     draft.bases.push_back(store.base);
   }
   draft.nest = collapse(nest);
@@ -168,10 +170,11 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   access.iota = leaf && leaf->iota;
   access.aliased = leaf && (*parts.aliased)[number];
   access.axes = axis_classes(nest, number);
+  access.folds = folded_axes(nest, number);
   if (access.iota) return access;
   const auto bytes = static_cast<std::int64_t>(size_of(access.type));
   const std::uint64_t base = store ? store->address : leaf_address(*leaf);
-  const std::uint64_t address = base + static_cast<std::uint64_t>(nest.walks[number].offset * bytes);
+  const std::uint64_t address = base + static_cast<std::uint64_t>(unfolded_offset(nest.walks[number].offset, nest.walks[number].folds) * bytes);
   access.alignment = alignment_class(nest, number, address, access.type);
   if (machine_.traits.cuda && nest.reduced == 0) access.dense_alignment = dense_alignment(nest, number, address);
   std::int64_t elements = 1;
@@ -199,6 +202,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
   kernel.comment = expression_text(kernel.body);
+  draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
   if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);

@@ -5,6 +5,7 @@
 #include "dsl/gather.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
+#include "support/progress.h"
 
 namespace kiln::dsl {
 namespace {
@@ -72,6 +73,16 @@ Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch) 
 void precompile(Site& site, const Evaluation& evaluation, const char* arch) {
   dsl::with_call(evaluation, [&](const Call& call) { precompile(site, call, arch); });
 }
+
+void* begin_compile_progress(const char* name, unsigned variants) {
+  return new Progress(fmt::format("compiling {}", name ? name : "a function"), "variant", variants);
+}
+
+void advance_compile_progress(void* bar, const char* arch) {
+  static_cast<Progress*>(bar)->advance(arch ? arch : "this device");
+}
+
+void end_compile_progress(void* bar) noexcept { delete static_cast<Progress*>(bar); }
 
 NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where) {
   alignas(8) unsigned char bytes[16] = {};

@@ -7,27 +7,27 @@
 
 #include "codegen/ir/stages.h"
 #include "dsl/shapes.h"
+#include "runtime/occupancy.h"
 
 namespace kiln::dsl {
 namespace {
 
-constexpr int max_registers_per_thread = 255;
-
-/// Shared memory of a multiprocessor, all of it given to blocks.
-std::uint64_t shared_memory(int compute_capability) {
-  const int kib = compute_capability >= 120  ? 100
-                  : compute_capability >= 90 ? 228
-                  : compute_capability == 80 ? 164
-                  : compute_capability == 87 ? 164
-                  : compute_capability > 80  ? 100
-                  : compute_capability >= 75 ? 64
-                                             : 96;
-  return static_cast<std::uint64_t>(kib) << 10;
-}
-
 std::string strides_text(const LoopNest& nest, std::size_t walk) {
   const Extents& strides = nest.walks[walk].strides;
   return to_text(std::span(strides.data(), static_cast<std::size_t>(nest.shape.rank)));
+}
+
+/// What is read displaced, and how beyond the borders.
+std::string folds_text(const LoopNest::Walk& walk) {
+  constexpr const char* names[] = {"", "clamped to", "wrapped around at", "reflected at", "mirrored at"};
+  std::string text;
+  for (std::size_t axis = 0; axis < walk.folds.size(); ++axis) {
+    const AxisFold& fold = walk.folds[axis];
+    if (!fold.is_active()) continue;
+    text += fmt::format(", shifted by {} along axis {}, {} the borders", -fold.start, axis,
+                        names[static_cast<int>(fold.kind)]);
+  }
+  return text;
 }
 
 std::string access_lines(const DraftKernel& draft) {
@@ -40,6 +40,7 @@ std::string access_lines(const DraftKernel& draft) {
                                       : "load",
                         name_of(access.type), strides_text(draft.nest, a));
     if (!access.iota) text += fmt::format(", aligned to {} bytes", access.alignment);
+    text += folds_text(draft.nest.walks[a]);
     text += access.aliased ? ", computed in place\n" : "\n";
   }
   return text;
@@ -95,7 +96,11 @@ std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, std::s
                                  draft.schedule.reason);
   text += access_lines(draft);
   text += passes_text(draft);
-  text += fmt::format("  moves {} bytes, the least possible for its operands\n", draft.bytes_moved);
+  text += fmt::format("  moves {} bytes, the least possible for its operands", draft.bytes_moved);
+  if (draft.bytes_moved > 0 && draft.operations > 0)
+    text += fmt::format("; {:.2f} operations per byte",
+                        static_cast<double>(draft.operations) / static_cast<double>(draft.bytes_moved));
+  text += '\n';
   if (info.registers >= 0) {
     text += fmt::format("  {} registers, {} bytes spilled, {} bytes of shared memory", info.registers,
                         std::max(0, info.spills),
@@ -140,15 +145,7 @@ std::string total_text(const Draft& draft, const detail::Call& call) {
 }  // namespace
 
 double occupancy(int registers, unsigned block, std::uint64_t shared_bytes, const codegen::DeviceTraits& traits) {
-  if (registers <= 0 || registers > max_registers_per_thread || block == 0) return -1;
-  // 64 Ki registers, allotted by warps in units of 256; 1 KiB of shared memory per block is the system's.
-  const unsigned most_warps = static_cast<unsigned>(traits.threads_per_multiprocessor) / 32;
-  const unsigned warps = (block + 31) / 32;
-  const unsigned registers_per_warp = (static_cast<unsigned>(registers) * 32 + 255) / 256 * 256;
-  const unsigned by_registers = 65536 / registers_per_warp / warps;
-  const auto by_shared = static_cast<unsigned>(shared_memory(traits.compute_capability) / (shared_bytes + 1024));
-  const unsigned blocks = std::min({by_registers, by_shared, most_warps / warps, 32u});
-  return static_cast<double>(blocks * warps) / static_cast<double>(most_warps);
+  return runtime::occupancy({registers, block, shared_bytes}, runtime::gpu_limits(traits.compute_capability));
 }
 
 std::string explain(const Draft& draft, const detail::Call& call, const Machine& machine,

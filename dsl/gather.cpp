@@ -64,6 +64,11 @@ NodeId record_structured(detail::Recorder& recorder, const Instruction* code, co
     for (const std::uint64_t word : slots[k].words) numbers.push_back(static_cast<std::int64_t>(word));
   }
   const auto [kind, count] = slots[first].words;
+  if (static_cast<detail::ViewKind>(kind) == detail::ViewKind::shift) {
+    return detail::record_shift(recorder, operands[0], code[i].arity > 1 ? operands + 1 : nullptr,
+                                static_cast<detail::Beyond>(numbers[0]), numbers.data() + 1,
+                                static_cast<unsigned>(count) - 1, where);
+  }
   return detail::record_view(recorder, operands[0], static_cast<int>(kind), numbers.data(),
                              static_cast<unsigned>(count), where);
 }
@@ -135,8 +140,10 @@ void Gathered::fill(detail::Call& call) const {
   call.where = where_;
   for (unsigned i = 0; i < inputs_.size(); ++i) {
     if (inputs_.data()[i].layout) continue;
-    fail<ShapeError>("an array in an expression has no elements yet{}: give it a shape or assign to it first",
-                     place(where_));
+    fail<ShapeError>(
+        "an array in an expression has no elements{}: it was default-constructed or moved from; give it a shape or "
+        "assign to it first",
+        place(where_));
   }
 }
 

@@ -37,6 +37,20 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
   return promoted ? graph[node.operands[0]].type : node.type;
 }
 
+/// True where `small` is `large` without its last axes, as after a reduction without kl::keepdims.
+bool lacks_last_axes(const Shape& small, const Shape& large) {
+  return small.rank > 0 && small.rank < large.rank &&
+         std::equal(small.extents.begin(), small.extents.begin() + small.rank, large.extents.begin());
+}
+
+const char* broadcast_hint(const Node& node, std::span<const Shape> shapes) {
+  for (const codegen::NodeId a : node.inputs())
+    for (const codegen::NodeId b : node.inputs())
+      if (lacks_last_axes(shapes[a], shapes[b]))
+        return "a reduction keeps its axis with kl::keepdims; unsqueeze(-1) adds one";
+  return "use reshape, unsqueeze or a slice to make them agree";
+}
+
 [[noreturn]] void fail_broadcast(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
   const Node& node = graph[id];
   std::string operands;
@@ -46,8 +60,8 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
   }
   fail<ShapeError>(
       "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
-      "must be equal or 1: use reshape, unsqueeze or a slice to make them agree",
-      node_name(node), operands, place(where_of(graph, id)));
+      "must be equal or 1: {}",
+      written_name(graph, id), operands, place(where_of(graph, id)), broadcast_hint(node, shapes));
 }
 
 Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
@@ -67,7 +81,49 @@ Shape reduced_shape(const Shape& shape, const codegen::ReductionSpec& spec) {
   return result;
 }
 
+const char* name_of(codegen::Reduction kind, bool running) {
+  using codegen::Reduction;
+  switch (kind) {
+    case Reduction::sum:
+      return running ? "cumsum" : "sum";
+    case Reduction::prod:
+      return running ? "cumprod" : "prod";
+    case Reduction::max:
+      return running ? "cummax" : "max";
+    case Reduction::min:
+      return running ? "cummin" : "min";
+    case Reduction::any:
+      return "any";
+    case Reduction::all:
+      return "all";
+    case Reduction::combine:
+      return running ? "scan" : "reduce";
+    case Reduction::argmax:
+      return "argmax";
+    case Reduction::argmin:
+      return "argmin";
+    case Reduction::logsumexp:
+      return "logsumexp";
+    case Reduction::squared_deviations:
+      return "var";
+  }
+  return "";
+}
+
 }  // namespace
+
+const char* written_name(const codegen::Graph& graph, codegen::NodeId id) {
+  const auto joins = [&](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; };
+  if (graph[id].kind == NodeKind::tuple) {
+    const auto uses = [&](const Node& node) {
+      return joins(node) && std::find(node.operands.begin(), node.operands.end(), id) != node.operands.end();
+    };
+    const auto user = std::find_if(graph.nodes().begin() + id, graph.nodes().end(), uses);
+    if (user != graph.nodes().end()) id = static_cast<codegen::NodeId>(user - graph.nodes().begin());
+  }
+  const Node& node = graph[id];
+  return joins(node) ? name_of(graph.reduction(node).kind, node.kind == NodeKind::scan) : node_name(node);
+}
 
 const char* node_name(const Node& node) {
   switch (node.kind) {

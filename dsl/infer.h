@@ -16,6 +16,10 @@ std::vector<Shape> infer_shapes(const codegen::Graph& graph, std::span<const Sha
 /// "add", "cast", "index", ...: what messages and texts call a node.
 const char* node_name(const codegen::Node& node);
 
+/// What the user called to get this node, without "kl::": "sum", "cumsum", "scan", ... A tuple of operands has the name
+/// of the call that joins it. "var" where it was `var` or `std_`.
+const char* written_name(const codegen::Graph& graph, codegen::NodeId id);
+
 inline Where where_of(const codegen::Graph& graph, codegen::NodeId id) {
   return {graph.location(id).file, graph.location(id).line};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dsl/infer.h"
+#include "dsl/shifted_operands.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -23,45 +24,19 @@ bool has_value_operands(const Node& node) {
 
 bool raises_level(const codegen::Graph& graph, const Node& node, int below) {
   if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan) return true;
+  if (node.kind == NodeKind::view && graph.view_spec(node).kind == ViewSpec::Kind::shift) return true;
   return node.kind == NodeKind::view && below > 0 && graph.view_spec(node).kind == ViewSpec::Kind::reshape;
 }
 
 /// The value that a chain of views and tuple components shows.
-void mark_stored(const codegen::Graph& graph, NodeId node, Levels& levels) {
+NodeId mark_stored(const codegen::Graph& graph, NodeId node, Levels& levels) {
   const int level = levels.level[node];
   while (graph[node].kind == NodeKind::element ||
          (graph[node].kind == NodeKind::view && levels.level[graph[node].operands[0]] == level)) {
     node = graph[node].operands[0];
   }
   levels.is_stored[node] = 1;
-}
-
-const char* name_of(Reduction kind) {
-  switch (kind) {
-    case Reduction::sum:
-      return "sum";
-    case Reduction::prod:
-      return "prod";
-    case Reduction::max:
-      return "max";
-    case Reduction::min:
-      return "min";
-    case Reduction::any:
-      return "any";
-    case Reduction::all:
-      return "all";
-    case Reduction::combine:
-      return "reduce";
-    case Reduction::argmax:
-      return "argmax";
-    case Reduction::argmin:
-      return "argmin";
-    case Reduction::logsumexp:
-      return "logsumexp";
-    case Reduction::squared_deviations:
-      return "var";
-  }
-  return "";
+  return node;
 }
 
 /// "axis 1" or "axes 0, 2".
@@ -72,7 +47,17 @@ std::string axes_text(std::uint8_t axes) {
   return fmt::format("{} {}", numbers.size() == 1 ? "axis" : "axes", fmt::join(numbers, ", "));
 }
 
+/// "shift by (1, 0) of (3, 4)".
+std::string shift_text(const Source& source, NodeId node) {
+  const std::vector<std::int64_t>& numbers = source.graph.view_spec(source.graph[node]).numbers;
+  return fmt::format("shift by {} of {}", to_text(std::span(numbers).subspan(1)), to_text(source.shapes[node]));
+}
+
 }  // namespace
+
+bool is_shift(const codegen::Graph& graph, NodeId node) {
+  return graph[node].kind == NodeKind::view && graph.view_spec(graph[node]).kind == ViewSpec::Kind::shift;
+}
 
 bool Levels::is_value(const codegen::Graph& graph, NodeId node) const {
   return is_stored[node] && !raises_level(graph, graph[node], level[node]);
@@ -86,12 +71,19 @@ Levels levels_of(const codegen::Graph& graph) {
   Levels levels;
   levels.level.resize(graph.size(), 0);
   levels.is_stored.resize(graph.size(), 0);
+  levels.is_displaced.resize(graph.size(), 0);
+  ShiftedOperands operands(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     if (!has_value_operands(node)) continue;
     int& level = levels.level[id];
     for (const NodeId operand : node.inputs()) level = std::max(level, levels.level[operand]);
     if (raises_level(graph, node, level)) ++level;
+    if (operands.wants_stored(id)) {
+      const NodeId stored = mark_stored(graph, node.operands[0], levels);
+      levels.is_displaced[stored] = 1;
+      operands.note_stored(stored);
+    }
     if (level <= max_passes) continue;
     for (const NodeId operand : node.inputs()) {
       const int below = levels.level[operand];
@@ -105,7 +97,7 @@ Shape operand_shape(const Source& source, NodeId node) {
   const Node& reduction = source.graph[node];
   if (reduction.arity == 1) return source.shapes[reduction.operands[0]];
   const Shape both[] = {source.shapes[reduction.operands[0]], source.shapes[reduction.operands[1]]};
-  return broadcast(node_name(reduction), both, where_of(source.graph, node));
+  return broadcast(written_name(source.graph, node), both, where_of(source.graph, node));
 }
 
 std::int64_t joined_elements(const Source& source, NodeId node) {
@@ -114,7 +106,7 @@ std::int64_t joined_elements(const Source& source, NodeId node) {
   Shape joined;
   for (int axis = 0; axis < shape.rank; ++axis)
     if ((axes >> axis & 1) != 0) joined.extents[joined.rank++] = shape.extents[axis];
-  return element_count(node_name(source.graph[node]), joined, where_of(source.graph, node));
+  return element_count(written_name(source.graph, node), joined, where_of(source.graph, node));
 }
 
 std::optional<AxisMap> match_axes(const Shape& operand, std::uint8_t reduced, const Shape& loop,
@@ -144,11 +136,12 @@ std::optional<AxisMap> match_axes(const Shape& operand, std::uint8_t reduced, co
 std::string reduction_text(const Source& source, NodeId node) {
   const Node& at = source.graph[node];
   if (at.kind == NodeKind::element) return reduction_text(source, at.operands[0]);
+  if (is_shift(source.graph, node)) return shift_text(source, node);
   if (at.kind == NodeKind::view) return fmt::format("the operand of a reshape to {}", to_text(source.shapes[node]));
   if (at.kind != NodeKind::reduce && at.kind != NodeKind::scan)
     return fmt::format("a value of shape {}", to_text(source.shapes[node]));
   const codegen::ReductionSpec& spec = source.graph.reduction(at);
-  return fmt::format("{} {} {} of {}", name_of(spec.kind), at.kind == NodeKind::scan ? "along" : "over",
+  return fmt::format("{} {} {} of {}", written_name(source.graph, node), at.kind == NodeKind::scan ? "along" : "over",
                      axes_text(spec.axes), to_text(operand_shape(source, node)));
 }
 
@@ -158,7 +151,7 @@ void fail_empty_reduction(const Source& source, NodeId node) {
   fail<ShapeError>(
       "kl::{} over {} of shape {} joins no element{} and has no identity; make the axis longer, or choose another "
       "value with kl::where before reducing",
-      name_of(spec.kind), axes_text(spec.axes), to_text(shape), place(where_of(source.graph, node)));
+      written_name(source.graph, node), axes_text(spec.axes), to_text(shape), place(where_of(source.graph, node)));
 }
 
 }  // namespace kiln::dsl

@@ -21,11 +21,12 @@ struct Source {
 
 /// The order in which kernels can compute the reductions, scans and views of a trace.
 struct Levels {
-  /// Reductions, scans and reshapes of values with such below, on the longest path that ends at a node.
+  /// Reductions, scans, shifts, and reshapes of values with such below, on the longest path that ends at a node.
   std::vector<int> level;
   /// Nodes that are computed once for all who need them, so that no kernel has more than `max_passes` reductions that
   /// need one another.
   std::vector<char> is_stored;
+  std::vector<char> is_displaced;  ///< of these, operands of shifts that are not computed again at every place
 
   /// Is `node` stored as the value that it is (and not, like a reduction, in its own right)?
   bool is_value(const codegen::Graph& graph, NodeId node) const;
@@ -35,6 +36,7 @@ struct Levels {
 };
 inline constexpr int max_passes = 8;
 Levels levels_of(const codegen::Graph& graph);
+bool is_shift(const codegen::Graph& graph, NodeId node);
 
 /// The shape that a reduction or scan joins: its operands, broadcast together.
 Shape operand_shape(const Source& source, NodeId node);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "dsl/folds.h"
 #include "dsl/shapes.h"
 
 namespace kiln::dsl {
@@ -28,6 +29,8 @@ struct Leaf {
   DType type = DType::f32;
   Strided view;        ///< over the loop's shape
   int temporary = -1;  ///< number of the temporary that is read, computed by an earlier kernel of the call
+  AxisFolds folds = {};  ///< by loop axis
+  bool is_folded() const { return any_active(folds); }
   friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 

@@ -12,6 +12,7 @@ using codegen::NodeKind;
 using codegen::Reduction;
 
 bool Lowering::covers_kept_axes(const Context& context) const {
+  if (!context.folds.empty()) return false;
   const int kept = rules_.loop.rank - rules_.reduced;
   for (int axis = 0; axis < rules_.loop.rank; ++axis) {
     bool used = false;
@@ -44,7 +45,7 @@ Lowering::Decision Lowering::decide_reduction(Place place, const Node& node) {
 bool Lowering::scan_fits(Place place, const Node& node) const {
   if (!rules_.scans || rules_.cut.contains(place.node)) return false;
   const Context context = contexts_.aligned(place.context, source_.shapes[place.node]);
-  if (context.parent >= 0) return false;
+  if (context.parent >= 0 || !context.folds.empty()) return false;
   const int along = std::countr_zero(graph_.reduction(node).axes);
   int used = 0;
   for (int axis = 0; axis < context.shape.rank; ++axis) {

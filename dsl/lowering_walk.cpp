@@ -79,6 +79,7 @@ bool Lowering::step(Place place) {
 }
 
 bool Lowering::view_step(Place place, const Node& node) {
+  if (graph_.view_spec(node).kind == codegen::ViewSpec::Kind::shift) return shift_step(place, node);
   const NodeId operand = node.operands[0];
   const auto [entry, inserted] = view_contexts_.try_emplace(key_of(place), 0);
   if (inserted) {
@@ -86,8 +87,8 @@ bool Lowering::view_step(Place place, const Node& node) {
     const Shape& from = source_.shapes[operand];
     const Shape& to = source_.shapes[place.node];
     const std::optional<int> below = contexts_.affine_below(place.context, spec, from, to, where(place.node));
-    // A reduction cannot run below a reshape that no affine map describes.
-    if (!below && levels_ && levels_->level[operand] > 0) {
+    // Neither a reduction nor a shift can run below (or above) a reshape that no affine map describes.
+    if (!below && levels_ && (levels_->level[operand] > 0 || contexts_.has_folds(place.context))) {
       cut(place, to);
       return true;
     }
@@ -121,11 +122,17 @@ void Lowering::cut(Place place, const Shape& shape) {
   Leaf leaf;
   leaf.temporary = static_cast<int>(place.node);
   leaf.type = compute_type(type);
-  leaf.view = contexts_.resolve(contiguous("temporary", shape, where(place.node)), place.context);
+  place_leaf(leaf, contiguous("temporary", shape, where(place.node)), place.context);
   NodeId value = add_leaf(leaf);
   if (leaf.type != type) value = lowered_.body.graph.primitive(NodeKind::cast, type, {value}, codegen::unrounded_cast);
   lowered_.cuts.push_back({place.node, contexts_.aligned(place.context, shape)});
   finish(place, value);
+}
+
+void Lowering::place_leaf(Leaf& leaf, const Strided& view, int context) const {
+  const Placement placed = contexts_.resolve(view, context);
+  leaf.view = placed.view;
+  leaf.folds = placed.folds;
 }
 
 NodeId Lowering::leaf_node(Place place, const Node& node) {
@@ -135,13 +142,13 @@ NodeId Lowering::leaf_node(Place place, const Node& node) {
     leaf.type = DType::i64;
     Strided coordinate = constant(source_.shapes[node.operands[0]]);
     coordinate.strides[node.payload] = 1;
-    leaf.view = contexts_.resolve(coordinate, place.context);
+    place_leaf(leaf, coordinate, place.context);
   } else {
     const Operand& operand = source_.operands[node.payload];
     leaf.slot = operand.merged;
     leaf.iota = operand.iota;
     leaf.type = operand.type;
-    leaf.view = contexts_.resolve(operand.view, place.context);
+    place_leaf(leaf, operand.view, place.context);
   }
   return add_leaf(leaf);
 }

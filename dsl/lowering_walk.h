@@ -38,6 +38,8 @@ class Lowering {
   /// Finishes `place`, or queues what it needs first and returns false.
   bool step(Place place);
   bool view_step(Place place, const codegen::Node& node);
+  bool shift_step(Place place, const codegen::Node& node);
+  NodeId inside(Place place, const codegen::ViewSpec& spec);
   bool copy_step(Place place, codegen::Node copy, int below);
   bool alias_step(Place place, Place of);
   bool reduce_step(Place place, const codegen::Node& node);
@@ -54,6 +56,7 @@ class Lowering {
   NodeId known(Place place);
   void cut(Place place, const Shape& shape);
   NodeId leaf_node(Place place, const codegen::Node& node);
+  void place_leaf(Leaf& leaf, const Strided& view, int context) const;
   NodeId add_leaf(Leaf leaf);
   NodeId parameter_node(const Parameter& parameter);
   void finish(Place place, NodeId id);

@@ -34,26 +34,37 @@ void put_constant(Launch& launch, std::uint32_t at, const Parameter& parameter, 
     fail_conversion(number, parameter.type, call.where);
 }
 
+std::int64_t base_offset(const LoopNest::Walk& walk) { return unfolded_offset(walk.offset, walk.folds); }
+
 void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argument, const detail::Call& call) {
   const LoopNest& nest = draft.nest;
   switch (argument.kind) {
     case ArgumentKind::pointer: {
       const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[argument.a].type));
       launch.pointers.push_back(
-          {argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset * bytes});
+          {argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a]) * bytes});
       return;
     }
     case ArgumentKind::offset:
       if (draft.bases[argument.a].constant)
-        put(launch, argument.offset, nest.walks[argument.a].offset);
+        put(launch, argument.offset, base_offset(nest.walks[argument.a]));
       else
-        launch.offsets.push_back({argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset});
+        launch.offsets.push_back({argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a])});
       return;
     case ArgumentKind::extent:
       put_index(launch, argument, nest.shape.extents[argument.axis]);
       return;
     case ArgumentKind::stride:
-      put_index(launch, argument, nest.walks[argument.a].strides[argument.axis]);
+      put_index(launch, argument, nest.walks[argument.a].step(argument.axis));
+      return;
+    case ArgumentKind::fold_start:
+      put_index(launch, argument, nest.walks[argument.a].folds[argument.axis].start);
+      return;
+    case ArgumentKind::fold_step:
+      put_index(launch, argument, nest.walks[argument.a].folds[argument.axis].step);
+      return;
+    case ArgumentKind::fold_length:
+      put_index(launch, argument, nest.walks[argument.a].folds[argument.axis].length);
       return;
     case ArgumentKind::divisor: {
       // Nothing is divided by the extent of an empty axis.
@@ -113,6 +124,8 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     const codegen::ArgumentLayout layout = codegen::argument_layout(kernel.kernel);
     Launch launch;
     launch.shape = kernel.shape;
+    launch.bytes_moved = kernel.bytes_moved;
+    launch.operations = kernel.operations;
     launch.image.resize(layout.size);
     for (const Argument& argument : layout.arguments) add_argument(launch, kernel, argument, call);
     const std::shared_ptr<const CompiledKernel> compiled =

@@ -38,9 +38,15 @@ int rank_after(const codegen::ViewSpec& spec, int rank) {
                                                    [](const auto& item) { return item.is_index; }));
     case Kind::transpose:
     case Kind::flip:
+    case Kind::shift:
       break;
   }
   return rank;
+}
+
+[[noreturn]] void fail_displacements(const codegen::ViewSpec& spec, int rank, Where where) {
+  fail<ShapeError>("kl::shift by {} of an expression of rank {}{}; give one displacement per axis, 0 for those that stay",
+                   dsl::to_text(std::span(spec.numbers).subspan(1)), rank, dsl::place(where));
 }
 
 }  // namespace
@@ -163,7 +169,8 @@ NodeId Recorder::random(NodeId counter, NodeId key, bool normal, DType type, Whe
   return add(node, std::max(ranks_[counter], ranks_[key]), where);
 }
 
-NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where) {
+NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+                      const NodeId* fill) {
   const codegen::ViewSpec spec = dsl::make_view_spec(kind, numbers, count);
   check_node(value, dsl::name_of(spec.kind), where);
   if (spec.kind == codegen::ViewSpec::Kind::squeeze && spec.numbers.empty())
@@ -173,7 +180,11 @@ NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsig
     fail<ShapeError>("{} of an expression of rank {} gives rank {}{}; ranks 0 to {} are possible",
                      dsl::name_of(spec.kind), ranks_[value], rank, dsl::place(where), max_rank);
   }
-  return known(graph_.view(value, spec, location_of(where)), rank);
+  if (spec.kind == codegen::ViewSpec::Kind::shift) {
+    if (count != static_cast<unsigned>(rank) + 1) fail_displacements(spec, rank, where);
+    if (fill) check_node(*fill, "shift", where);
+  }
+  return known(graph_.view(value, spec, location_of(where), fill ? *fill : codegen::no_node), rank);
 }
 
 // ------------------------------------------------------------------ bridge
@@ -193,6 +204,12 @@ NodeId record_random(Recorder& r, NodeId counter, NodeId key, bool normal, DType
 }
 NodeId record_view(Recorder& r, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where) {
   return r.view(value, kind, numbers, count, where);
+}
+NodeId record_shift(Recorder& r, NodeId value, const NodeId* fill, Beyond beyond, const std::int64_t* by,
+                    unsigned count, Where where) {
+  std::vector<std::int64_t> numbers{static_cast<std::int64_t>(beyond)};
+  numbers.insert(numbers.end(), by, by + count);
+  return r.view(value, static_cast<int>(ViewKind::shift), numbers.data(), count + 1, where, fill);
 }
 int rank_of(Recorder& r, NodeId value) { return r.rank(value); }
 

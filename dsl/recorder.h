@@ -23,7 +23,8 @@ class Recorder {
   NodeId cast(NodeId value, DType type, Where where);
   NodeId index(NodeId value, int axis, Where where);
   NodeId random(NodeId counter, NodeId key, bool normal, DType type, Where where);
-  NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where);
+  NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+              const NodeId* fill = nullptr);
   NodeId reduction(const ReductionCall& call, DType result, const NodeId* operands, unsigned count, Where where);
   NodeId tuple(const NodeId* values, unsigned count, Where where);
   NodeId component(NodeId tuple, unsigned component, Where where);

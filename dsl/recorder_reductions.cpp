@@ -356,7 +356,7 @@ NodeId Recorder::tuple(const NodeId* values, unsigned count, Where where) {
   codegen::Node node{.kind = NodeKind::tuple, .arity = static_cast<std::uint8_t>(count)};
   int rank = 0;
   for (unsigned i = 0; i < count; ++i) {
-    check_node(values[i], "reduce", where);
+    check_node(values[i], "reduce or kl::scan", where);
     node.operands[i] = values[i];
     rank = std::max(rank, ranks_[values[i]]);
   }
@@ -365,7 +365,7 @@ NodeId Recorder::tuple(const NodeId* values, unsigned count, Where where) {
 }
 
 NodeId Recorder::component(NodeId tuple, unsigned component, Where where) {
-  check_node(tuple, "reduce", where);
+  check_node(tuple, "reduce or kl::scan", where);
   const codegen::Node& values = graph_[graph_[tuple].operands[0]];
   KILN_INTERNAL_CHECK(values.kind == NodeKind::tuple && component < values.arity, "component {} of %{}", component,
                       tuple);

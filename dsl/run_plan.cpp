@@ -11,6 +11,7 @@
 #include "dsl/kernels.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
+#include "runtime/activity.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -133,20 +134,68 @@ class LaunchCounters {
   runtime::Backend::Counters counters_;
 };
 
+/// "softmax (model.cpp:12)", the expression as its user knows it; empty for an expression without a place.
+std::string label_of(const Plan& plan, const Call& call) {
+  std::string label = (call.name ? call.name : "") + place(where_of(plan, call));
+  if (label.starts_with(' ')) label = "expression" + label;
+  return label;
+}
+
+[[gnu::cold, gnu::noinline]] void log_launch(const Plan& plan, const Launch& launch, const Call& call) {
+  const LaunchShape& shape = launch.shape;
+  const std::string label = label_of(plan, call);
+  std::string how = fmt::format("{} unit{} of work", shape.units, shape.units == 1 ? "" : "s");
+  if (plan.device.kind == runtime::DeviceKind::cuda) {
+    how = fmt::format("grid {}x{}x{}, block {}x{}x{}", shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
+                      shape.block[1], shape.block[2]);
+    if (shape.shared_bytes > 0) how += fmt::format(", {} bytes of shared memory", shape.shared_bytes);
+    if (shape.cluster > 1) how += fmt::format(", clusters of {} blocks", shape.cluster);
+  }
+  log_write(2, fmt::format("launch {}{}{}: {}, moves {} bytes", launch.compiled->source.entry,
+                           label.empty() ? "" : " for ", label, how, launch.bytes_moved));
+}
+
+/// The same launch under the eyes of profiles and tools.
+[[gnu::cold, gnu::noinline]] void observed_launch(const Plan& plan, const Launch& launch, const Call& call,
+                                                  const void* block, runtime::NativeStream stream) {
+  const std::string label = label_of(plan, call);
+  const runtime::ToolRange range(label.empty() ? launch.compiled->source.entry : label);
+  const runtime::Activity activity{.backend = plan.backend,
+                                   .stream = stream,
+                                   .name = launch.compiled->source.entry,
+                                   .label = label,
+                                   .bytes = launch.bytes_moved,
+                                   .operations = launch.operations};
+  runtime::observe(activity,
+                   [&] { plan.backend->launch(*launch.kernel, launch.shape, block, launch.image.size(), stream); });
+}
+
 void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime::NativeStream stream) {
+  const bool observed = runtime::is_observed();
   for (const Launch& launch : plan.launches) {
     const std::size_t bytes = launch.image.size();
     SmallArray<unsigned char, inline_block_bytes> block(bytes);
     patch(plan, launch, call, bases, block.data());
-    KILN_LOG(2, "launch {} grid {}x{}x{} block {}x{}x{} units {}", launch.compiled->source.entry, launch.shape.grid[0],
-             launch.shape.grid[1], launch.shape.grid[2], launch.shape.block[0], launch.shape.block[1],
-             launch.shape.block[2], launch.shape.units);
+    if (log_enabled(2)) [[unlikely]]
+      log_launch(plan, launch, call);
     std::optional<LaunchCounters> counters;
     if (launch.shape.counters > 0) [[unlikely]] {
       const void* const memory = counters.emplace(plan, launch, stream).memory();
       std::memcpy(block.data() + launch.counters_at, &memory, sizeof memory);
     }
-    plan.backend->launch(*launch.kernel, launch.shape, block.data(), bytes, stream);
+    if (observed) [[unlikely]]
+      observed_launch(plan, launch, call, block.data(), stream);
+    else
+      plan.backend->launch(*launch.kernel, launch.shape, block.data(), bytes, stream);
+  }
+}
+
+runtime::Storage* temporary_for(const Plan& plan, const Call& call, std::uint64_t bytes, runtime::NativeStream stream) {
+  try {
+    return runtime::allocate_storage(plan.device, bytes, stream);
+  } catch (const OutOfMemory& error) {
+    fail<OutOfMemory>("no memory for values between the kernels of {}: {}. Release arrays, or compute in parts",
+                      label_of(plan, call), error.what());
   }
 }
 
@@ -168,14 +217,14 @@ void run_plan(const Plan& plan, const Call& call) {
     const TargetPlan& target = plan.targets[t];
     if (target.allocate) {
       const std::size_t bytes = static_cast<std::size_t>(target.layout->size) * size_of(target.layout->dtype);
-      fresh[t] = runtime::allocate_storage(plan.device, bytes, stream);
+      fresh[t] = storage_for(plan.device, bytes, stream, "result", *target.layout, where_of(plan, call));
       bases[inputs + t] = static_cast<char*>(fresh[t]->memory);
     } else {
       bases[inputs + t] = static_cast<char*>(call.targets[t].handle->data);
     }
   }
   for (std::size_t i = 0; i < plan.temporaries.size(); ++i) {
-    fresh[targets + i] = runtime::allocate_storage(plan.device, plan.temporaries[i], stream);
+    fresh[targets + i] = temporary_for(plan, call, plan.temporaries[i], stream);
     bases[inputs + targets + i] = static_cast<char*>(fresh[targets + i]->memory);
   }
   launch_all(plan, call, bases.data(), stream);

@@ -79,7 +79,7 @@ LoopChoice elementwise_loop(const SplitShape& value) {
 
 std::optional<SplitShape> split_for_reshape(const Source& source, NodeId node, const Context& context,
                                             const SplitShape& value) {
-  if (context.parent >= 0) return std::nullopt;
+  if (context.parent >= 0 || !context.folds.empty()) return std::nullopt;
   const Strided from = contiguous("reshape", source.shapes[source.graph[node].operands[0]], {});
   const Strided to = contiguous("reshape", context.shape, {});
   std::array<std::vector<std::int64_t>, max_rank> extents;  // of the parts of each part, innermost first
@@ -117,7 +117,7 @@ std::optional<SplitShape> split_for_reshape(const Source& source, NodeId node, c
 std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, const Context& context,
                                          const SplitShape& value) {
   const Shape& shape = value.parts;
-  if (context.parent >= 0) return std::nullopt;
+  if (context.parent >= 0 || !context.folds.empty()) return std::nullopt;
   const codegen::ReductionSpec& spec = source.graph.reduction(source.graph[node]);
   const Shape operand = operand_shape(source, node);
   std::vector<char> placed(static_cast<std::size_t>(max_rank), 0);
@@ -158,7 +158,7 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
 std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context,
                                     const SplitShape& value) {
   const Shape& shape = value.parts;
-  if (context.parent >= 0) return std::nullopt;
+  if (context.parent >= 0 || !context.folds.empty()) return std::nullopt;
   const int along = std::countr_zero(source.graph.reduction(source.graph[node]).axes);
   int value_axis = -1;
   for (int axis = 0; axis < shape.rank; ++axis)

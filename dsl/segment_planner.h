@@ -69,6 +69,7 @@ class SegmentPlanner {
   void plan_targets(std::span<const Shape> loops);
   void plan_temporaries(int rank);
   void take_along(std::vector<ItemGroup>& groups, ItemGroup& group);
+  NodeId stored_value(NodeId node) const;
   Item temporary_item(NodeId node) const;
   bool accepts(const ItemGroup& group, const ItemPlan& plan) const;
   void join(ItemGroup& group, Item item, ItemPlan plan) const;

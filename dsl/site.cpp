@@ -6,6 +6,7 @@
 #include "dsl/planner.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
+#include "runtime/activity.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -15,8 +16,9 @@ namespace {
 void check_operands(const detail::Call& call) {
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (call.inputs[i].layout) continue;
-    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first",
-                     i, place(call.where));
+    fail<ShapeError>(
+        "operand {} has no elements{}: it was default-constructed or moved from; give it a shape or assign to it first",
+        i, place(call.where));
   }
 }
 
@@ -32,6 +34,7 @@ detail::Call with_place(const detail::Call& call, const Trace& trace) {
 }
 
 std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call) {
+  const runtime::Planning planning((call.name ? call.name : "expression") + place(call.where));
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
   const std::shared_ptr<const Trace> trace = table.traces.get(call);
@@ -53,6 +56,7 @@ SiteTable& SiteTable::of(detail::Site& site) {
   if (table) [[likely]]
     return *static_cast<SiteTable*>(table);
   auto fresh = std::make_unique<SiteTable>();
+  runtime::find_tool();  // the first table is made before the first launch
   void* expected = nullptr;
   if (__atomic_compare_exchange_n(&site.table, &expected, static_cast<void*>(fresh.get()), false, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE))

@@ -86,7 +86,8 @@ Result load_or_compile(const CacheKey& key, const KernelSource& source, const Co
   const bool enabled = disk->settings().mode != CacheMode::off && key.persistent;
   auto binary = std::make_shared<Binary>();
   if (enabled && find_on_disk(*disk, key, *binary)) {
-    KILN_LOG(2, "kernel {} for {}: from the disk cache", source.entry, options.arch);
+    KILN_LOG(2, "kernel {} for {}: from the disk cache", source.entry,
+             source.language == Language::cuda ? options.arch : "the CPU");
     binary->options = options;
     return binary;
   }

@@ -16,7 +16,18 @@ Binary compile(const KernelSource& source, const CompileOptions& options, bool w
 /// Which NVRTC compile() would use, found without loading it: part of every cache key. "none" if there is none.
 std::string compiler_identity();
 
+/// The CUDA toolkit's own header directories, for a user's source that includes anything; empty for other sources and
+/// where none is installed. Files in them belong to the toolkit, which `toolkit_identity` tells apart.
+std::vector<std::string> toolkit_includes(const KernelSource& source);
+std::string toolkit_identity(const std::vector<std::string>& directories);
+
 /// One backend per device; none, with `reason`, where CUDA cannot be used. Never throws for a missing driver.
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason);
+
+/// Ranges in the timeline of a profiling tool. open_ranges() is called once, and says whether a tool is attached; the
+/// others only where one is.
+bool open_ranges();
+void push_range(const char* name);
+void pop_range();
 
 }  // namespace kiln::runtime::cuda

@@ -15,8 +15,14 @@ namespace {
 // Backends are never destroyed: arrays with static storage may outlive every registry, and the driver may be gone by
 // then.
 Backend& cpu_backend() {
-  static Backend* const made = make_cpu_backend().release();
-  KILN_INTERNAL_CHECK(made, "the CPU backend cannot be missing");
+  static Backend* const made = [] {
+    Backend* const backend = make_cpu_backend().release();
+    KILN_INTERNAL_CHECK(backend, "the CPU backend cannot be missing");
+    const DeviceInfo& info = backend->info();
+    KILN_LOG(1, "cpu: {}, {} thread{}, {}", info.name, info.multiprocessors, info.multiprocessors == 1 ? "" : "s",
+             info.arch);
+    return backend;
+  }();
   return *made;
 }
 
@@ -85,7 +91,11 @@ DeviceId default_device() {
   if (text.starts_with("cuda:")) device.index = parse_index(std::string_view(text).substr(5));
   if ((text != "cuda" && !text.starts_with("cuda:")) || device.index < 0)
     fail<DeviceError>("KILN_DEVICE={} is not a device; use cpu, cuda or cuda:N", text);
-  backend(device);  // throws, with the reason, for a device that is not there
+  try {
+    backend(device);
+  } catch (const DeviceError& error) {
+    fail<DeviceError>("KILN_DEVICE={}: {}", text, error.what());
+  }
   return device;
 }
 

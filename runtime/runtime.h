@@ -30,6 +30,7 @@ struct DeviceInfo {
   int threads_per_multiprocessor = 0;
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
+  double peak_bandwidth = 0;  ///< of device memory, bytes per second, by clock and bus width; 0: unknown (CPU)
   int cpu_vector_bits = 0;
 };
 
@@ -84,6 +85,8 @@ class Backend {
   /// Enqueues one launch; `arguments` is copied before the call returns.
   virtual void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
                       NativeStream stream) = 0;
+  /// The same with one address per parameter of the kernel, for kernels that kiln did not write.
+  virtual void launch(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, NativeStream stream) = 0;
   /// `count` counters that are zero when the next kernel of `stream` begins, and that it must leave zero. No two
   /// streams share them.
   struct Counters {

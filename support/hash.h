@@ -1,4 +1,4 @@
-// support/hash.h -- BLAKE3 (LLVM Support) for keys and checksums, and a fast hash for tables in memory.
+// support/hash.h -- BLAKE3 for keys and checksums, and a fast hash for tables in memory.
 #pragma once
 
 #include <array>

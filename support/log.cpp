@@ -18,6 +18,7 @@ constexpr std::size_t most_warnings = 1000;  // a warning that varies without en
 
 struct State {
   std::atomic<int> level{unread};
+  std::atomic<bool> bar{false};
   std::mutex mutex;
   LogSink sink = nullptr;
   void* sink_context = nullptr;
@@ -65,7 +66,8 @@ void log_write(int level, std::string_view message) {
   }
   if (sink) return sink(level, message, context);
   // One write per message, so that lines of several threads do not mix.
-  const std::string line = fmt::format("kiln{}: {}\n", level == 0 ? " warning" : "", message);
+  const char* const erase = s.bar.load(std::memory_order_relaxed) ? "\r\x1b[K" : "";
+  const std::string line = fmt::format("{}kiln{}: {}\n", erase, level == 0 ? " warning" : "", message);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -84,6 +86,14 @@ void set_log_sink(LogSink sink, void* context) {
   s.sink = sink;
   s.sink_context = context;
 }
+
+bool log_is_redirected() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  return s.sink != nullptr;
+}
+
+void log_over_bar(bool bar) { state().bar.store(bar, std::memory_order_relaxed); }
 
 void reset_log() {
   State& s = state();

@@ -21,6 +21,11 @@ void warn_once(std::string_view message);
 using LogSink = void (*)(int level, std::string_view message, void* context);
 void set_log_sink(LogSink sink, void* context);
 
+/// True while messages go to a sink.
+bool log_is_redirected();
+/// While a progress bar stands on the terminal's last line, each message erases it first; the bar is drawn again.
+void log_over_bar(bool bar);
+
 /// Re-reads KILN_DEBUG and forgets which warnings were printed. For tests only.
 void reset_log();
 

@@ -30,6 +30,7 @@ LAYERS = {
 # Pattern of the included name -> path prefixes that may include it.
 THIRD_PARTY = [
     (r"(cuda|nvrtc|cudart|nvJitLink|cuda_\w+)(\.h|/.*)$", ["runtime/cuda/", "tests/fake_driver/"]),
+    (r"nvtx3/", ["runtime/cuda/", "tests/nvtx/"]),
     (r"llvm(-c)?/", ["runtime/cpu/jit/", "support/hash.cpp", "tools/"]),
     (r"fmt/", ["support/", "codegen/", "runtime/", "dsl/", "tools/", "tests/"]),
     (r"gtest/|gmock/", ["tests/"]),

@@ -17,7 +17,7 @@ for library in "$build"/lib/libkiln.so.0 "$build"/lib/libkiln_cpu.so*; do
   [ -e "$library" ] && strip --strip-unneeded -o "$target/lib/$(basename "$library")" "$(readlink -f "$library")"
 done
 # Libraries that a bare machine may lack.
-ldd "$target"/bin/* | awk '/libbenchmark|libpng|libgtest|libfmt|libz\.|libzstd/ {print $3}' | sort -u |
+ldd "$target"/bin/* | awk '/libgtest|libfmt|libz\.|libzstd/ {print $3}' | sort -u |
   while read -r library; do cp -L "$library" "$target/lib/"; done
 cp examples/data/*.npy "$target/data/"
 du -sh "$target"

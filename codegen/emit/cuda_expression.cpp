@@ -73,8 +73,7 @@ std::string boolean_operation(const Node& node, Operands x) {
 /// True where the operation is -x of at most 32 bits, however it is written; `x` is set to the operand.
 bool is_negation(const Node& node, Operands operands, std::string& x) {
   if (size_of(node.type) > 4) return false;
-  const std::string zero = literal(node.type, 0),
-                    minus_one = literal(node.type, ~std::uint64_t{0} >> (64 - 8 * size_of(node.type)));
+  const std::string zero = literal(node.type, 0), minus_one = literal(node.type, mask_of(node.type));
   if (node.op == Op::neg) x = operands[0];
   if (node.op == Op::sub && operands[0] == zero) x = operands[1];
   if (node.op == Op::mul && operands[0] == minus_one) x = operands[1];

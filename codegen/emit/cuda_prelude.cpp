@@ -22,7 +22,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 28> table = {{
+constexpr std::array<Snippet, 32> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -78,6 +78,22 @@ DEVICE void scatter(T* to, const T (&from)[N], Step stride, Count count) {
 #pragma unroll
   for (int k = 0; k < N; ++k) if (Count(k) < count) to[k * stride] = from[k];
 }
+)"},
+    {"clamp_at", "", R"(
+template <class I>  // the position that p, from -n to 2 n, becomes in an axis of n elements
+DEVICE I clamp_at(I p, I n) { return p < 0 ? 0 : p < n ? p : n - 1; }
+)"},
+    {"wrap_at", "", R"(
+template <class I>
+DEVICE I wrap_at(I p, I n) { return p < 0 ? p + n : p < n ? p : p - n; }
+)"},
+    {"reflect_at", "", R"(
+template <class I>
+DEVICE I reflect_at(I p, I n) { p = p < 0 ? -p : p; return p < n ? p : n - 1 - (p - (n - 1)); }
+)"},
+    {"symmetric_at", "", R"(
+template <class I>
+DEVICE I symmetric_at(I p, I n) { p = p < 0 ? -1 - p : p; return p < n ? p : n - 1 - (p - n); }
 )"},
     {"Divisor", "", R"(
 struct Divisor { u32 multiplier, shift; };

@@ -5,6 +5,14 @@
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
+namespace {
+
+/// A component of what a scan of tuples gives.
+bool is_of_scan(const Graph& graph, const Node& node) {
+  return node.kind == NodeKind::element && graph[node.operands[0]].kind == NodeKind::scan;
+}
+
+}  // namespace
 
 std::string state_field(const Monoid& monoid, std::size_t r, std::size_t c) {
   return monoid.components.size() == 1 ? fmt::format("s{}", r) : fmt::format("s{}_{}", r, c);
@@ -75,11 +83,6 @@ std::vector<std::size_t> ReductionWriter::stores(bool per_element) const {
 NodeId ReductionWriter::stored_value(std::size_t a) const {
   const NodeId output = kernel_.body.outputs[a - kernel_.first_store()];
   return rounds(a) ? kernel_.body[output].operands[0] : output;
-}
-
-/// A component of what a scan of tuples gives.
-static bool is_of_scan(const Graph& graph, const Node& node) {
-  return node.kind == NodeKind::element && graph[node.operands[0]].kind == NodeKind::scan;
 }
 
 /// Nodes that `roots` need and that have no name which stays: results of reductions end the search.

@@ -88,6 +88,10 @@ void Writer::move_elements(bool store, const std::string& count, bool vectors) {
       line("*{} = {}[0];", pointers_[a], local);
       continue;
     }
+    if (is_folded_inside(a)) {
+      folded_elements(a, local, count);
+      continue;
+    }
     const std::string to = store ? place(a) : local, from = store ? local : place(a);
     if (inner == AxisClass::contiguous && vectors && !is_underaligned(a)) {
       const int width = access_width(a, schedule_.vector);
@@ -157,6 +161,10 @@ void Writer::compute() {
     if (is_stepped(a)) return access_name(a);
     const AxisClass inner = inner_class(a);
     if (is_iota(a)) {
+      if (is_folded_inside(a)) {
+        const auto axis = static_cast<std::size_t>(kernel_.rank - 1);
+        return fmt::format("({} + i64({}))", pointers_[a], folded_offset(a, axis, position));
+      }
       if (inner == AxisClass::broadcast) return pointers_[a];
       const std::string at = fmt::format("i64({})", position);
       if (inner == AxisClass::contiguous) return fmt::format("({} + {})", pointers_[a], at);

@@ -6,7 +6,7 @@
 #include "codegen/emit/cuda_expression.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
-#include "codegen/ir/op_info.h"
+#include "codegen/emit/entry_name.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
@@ -18,6 +18,7 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       layout_(argument_layout(kernel)),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
       step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+  use_folds();
   if (schedule.form != Template::transpose) return;
   turned_axis_ = turned_axis(kernel);
   turned_ = turned_accesses(kernel, schedule.tile);
@@ -84,26 +85,7 @@ std::string Writer::schedule_text() const {
   return text;
 }
 
-/// The last few distinct operations, so that a profiler shows what a kernel does: kiln_rows_gelu_add.
-std::string Writer::entry_name() const {
-  static constexpr const char* forms[] = {"flat",  "rows", "general", "transpose", "serial",
-                                          "dense", "row",  "column",  "scan"};
-  static constexpr const char* reductions[] = {"sum",     "prod",   "max",    "min",       "any",       "all",
-                                               "combine", "argmax", "argmin", "logsumexp", "deviations"};
-  std::string name = fmt::format("kiln_{}", forms[static_cast<int>(schedule_.form)]);
-  std::vector<std::string_view> seen;
-  for (NodeId id = kernel_.body.size(); id-- > 0 && seen.size() < 4;) {
-    const Node& node = kernel_.body[id];
-    std::string_view operation;
-    if (node.kind == NodeKind::operation) operation = kiln::detail::op_info(node.op).name;
-    if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan)
-      operation = reductions[static_cast<int>(kernel_.body.reduction(node).kind)];
-    if (operation.empty() || std::find(seen.begin(), seen.end(), operation) != seen.end()) continue;
-    seen.push_back(operation);
-    name += fmt::format("_{}", operation);
-  }
-  return name;
-}
+std::string Writer::entry_name() const { return codegen::entry_name(kernel_, schedule_); }
 
 std::string Writer::access_name(std::size_t a) const {
   const std::size_t first = kernel_.first_store();
@@ -120,6 +102,12 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
       return fmt::format("a.n{}", axis);
     case ArgumentKind::stride:
       return fmt::format("a.{}_s{}", access_name(a), axis);
+    case ArgumentKind::fold_start:
+      return fmt::format("a.{}_f{}", access_name(a), axis);
+    case ArgumentKind::fold_step:
+      return fmt::format("a.{}_p{}", access_name(a), axis);
+    case ArgumentKind::fold_length:
+      return fmt::format("a.{}_n{}", access_name(a), axis);
     case ArgumentKind::divisor:
       return fmt::format("a.d{}", axis);
     case ArgumentKind::parameter:
@@ -159,6 +147,9 @@ std::string Writer::arguments_struct() {
         declaration = index_ + " " + name;
         break;
       case ArgumentKind::stride:
+      case ArgumentKind::fold_start:
+      case ArgumentKind::fold_step:
+      case ArgumentKind::fold_length:
         declaration = step_ + " " + name;
         break;
       case ArgumentKind::divisor:

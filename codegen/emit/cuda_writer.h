@@ -72,6 +72,18 @@ class Writer {
   void row_pointers(const std::vector<int>& axes);
   void row_pointer(std::size_t a, const std::vector<int>& axes);
 
+  // cuda_folds.cpp: displaced operands.
+  /// The position of `coordinate` along folded `axis`, folded; a number of the signed index type.
+  std::string folded_position(std::size_t a, std::size_t axis, const std::string& coordinate) const;
+  /// The same times the stride, as "p" or "p * a.x0_s1".
+  std::string folded_offset(std::size_t a, std::size_t axis, const std::string& coordinate) const;
+  void use_folds();
+  /// Reads the current vector of an operand that is folded along the innermost axis, or its first `count` elements.
+  void folded_elements(std::size_t a, const std::string& local, const std::string& count);
+  bool is_folded_inside(std::size_t a) const {
+    return kernel_.rank > 0 && kernel_.accesses[a].is_folded(static_cast<std::size_t>(kernel_.rank - 1));
+  }
+
   // cuda_dense.cpp: vectors across a short innermost axis.
   void dense();
   void decode_coordinates();

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "codegen/emit/emit.h"
+#include "codegen/emit/entry_name.h"
 #include "codegen/emit/llvm_kernel.h"
+#include "codegen/emit/llvm_loops.h"
 #include "codegen/emit/llvm_ops.h"
 #include "codegen/emit/llvm_reduction.h"
 #include "codegen/emit/llvm_turned.h"
@@ -27,6 +29,10 @@ class KernelPrinter : KernelFrame {
   void print_inner_loop();
   void print_loads();
   void print_stores(const std::vector<Parts>& outputs);
+  bool folds_vectors() const;
+  void print_inside();
+  std::string place(const AccessState& state);
+  IrValue whole_iota(const AccessState& state);
   IrValue print_mask();
   bool loads_vector(std::size_t a) const {
     const AccessState& state = states[a];
@@ -87,7 +93,9 @@ void KernelPrinter::print_row_bases() {
     state.row = state.base;
     for (std::size_t d = 0; d < outer(); ++d) {
       if (state.access->axes[d] == AxisClass::broadcast) continue;
-      const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", coordinates_[d], state.stride(d)));
+      const std::string at =
+          state.access->is_folded(d) ? folded_position(b, state, d, coordinates_[d]) : coordinates_[d];
+      const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", at, state.stride(d)));
       state.row = b.emit_scalar(state.access->iota ? fmt::format("add i64 {}, {}", state.row, step)
                                                    : fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, step));
     }
@@ -98,8 +106,38 @@ void KernelPrinter::print_row_bases() {
   }
 }
 
+bool KernelPrinter::folds_vectors() const {
+  return std::any_of(states.begin(), states.end(), [](const AccessState& state) { return state.is_folded(); });
+}
+
+/// %full: the vector is whole, and no operand needs folding.
+void KernelPrinter::print_inside() {
+  if (!folds_vectors()) return;
+  std::string inside = "%whole";
+  for (const AccessState& state : states) {
+    if (!state.is_folded()) continue;
+    const std::string holds = needs_no_fold(b, state, "%i");
+    inside = b.emit_scalar(fmt::format("and i1 {}, {}", inside, holds));
+  }
+  b.line(fmt::format("%full = and i1 {}, true", inside));
+}
+
+/// Where a vector of the operand that needs no folding starts.
+std::string KernelPrinter::place(const AccessState& state) {
+  return state.is_folded() ? position_of(b, state, state.vector_axis, "%i") : "%i";
+}
+
+/// What the lanes of an iota are more than its row (folded) or its first lane.
+IrValue KernelPrinter::whole_iota(const AccessState& state) {
+  if (!state.is_folded()) return state.lane_offsets;
+  const IrValue positions = b.splat(Lane::i64, place(state)) + b.lane_numbers(Lane::i64);
+  return positions * b.splat(Lane::i64, state.stride(state.vector_axis));
+}
+
+/// Lanes before the end. Vectors that are whole, but folded, take the way of the last one.
 IrValue KernelPrinter::print_mask() {
-  const std::string left = b.emit_scalar("trunc i64 %left to i32");
+  const std::string lanes = folds_vectors() ? scalar_least(b, "%left", std::to_string(b.width())) : "%left";
+  const std::string left = b.emit_scalar(fmt::format("trunc i64 {} to i32", lanes));
   return b.lane_numbers(Lane::i32) < b.splat(Lane::i32, left);
 }
 
@@ -111,16 +149,23 @@ void KernelPrinter::print_loads() {
   };
   b.label("load.full");
   for (std::size_t a = 0; a < states.size(); ++a) {
-    if (loads_vector(a)) full[a] = load_vector(b, states[a], "%i", "");
+    if (loads_vector(a)) full[a] = load_vector(b, states[a], place(states[a]), "");
+    if (moves_iota(a)) full[a] = {whole_iota(states[a])};
   }
   b.line("br label %body");
   b.label("load.tail");
   const IrValue mask = print_mask();
   for (std::size_t a = 0; a < states.size(); ++a) {
-    if (loads_vector(a)) tail[a] = load_vector(b, states[a], "%i", mask.text);
+    const AccessState& state = states[a];
+    if (loads_vector(a)) {
+      tail[a] = state.is_folded() ? load_lanes(b, state, folded_lanes(b, state, "%i"), mask.text)
+                                  : load_vector(b, state, "%i", mask.text);
+    }
     // Lanes past the end repeat the first: an iota stays in its range, on which divisions without guards rely.
-    if (moves_iota(a)) tail[a] = {select(mask, states[a].lane_offsets, b.bits(Lane::i64, 0))};
-    if (moves_iota(a)) full[a] = {states[a].lane_offsets};
+    if (moves_iota(a)) {
+      const IrValue lanes = state.is_folded() ? folded_lanes(b, state, "%i") : state.lane_offsets;
+      tail[a] = {select(mask, lanes, b.bits(Lane::i64, 0))};
+    }
   }
   b.line("br label %body");
   b.label("body");
@@ -135,13 +180,17 @@ void KernelPrinter::print_loads() {
   }
   for (std::size_t a = 0; a < states.size(); ++a) {
     if (!states[a].access->iota) continue;
+    if (states[a].is_folded()) {
+      values_[a] = {b.splat(Lane::i64, states[a].row) + values_[a][0]};
+      continue;
+    }
     values_[a] = {iota_vector(b, states[a], "%i", moves_iota(a) ? values_[a][0] : IrValue{})};
   }
 }
 
 void KernelPrinter::print_stores(const std::vector<Parts>& outputs) {
   const std::size_t first = kernel.first_store();
-  b.line("br i1 %full, label %store.full, label %store.tail, !prof !0");
+  b.line(fmt::format("br i1 {}, label %store.full, label %store.tail, !prof !0", folds_vectors() ? "%whole" : "%full"));
   b.label("store.full");
   for (std::size_t k = 0; k < outputs.size(); ++k) store_vector(b, states[first + k], "%i", outputs[k], "");
   b.line("br label %next");
@@ -158,7 +207,8 @@ void KernelPrinter::print_inner_loop() {
   b.label("inner");
   b.line(fmt::format("%i = phi i64 [ {}, %{} ], [ %i.next, %next ]", begin, from));
   b.line(fmt::format("%left = sub i64 {}, %i", end));
-  b.line(fmt::format("%full = icmp sge i64 %left, {}", b.width()));
+  b.line(fmt::format("{} = icmp sge i64 %left, {}", folds_vectors() ? "%whole" : "%full", b.width()));
+  print_inside();
   b.line("br i1 %full, label %load.full, label %load.tail, !prof !0");
   print_loads();
   BodyPrinter body(b, library, kernel.body, options.contract);
@@ -190,7 +240,9 @@ std::string KernelPrinter::print(const std::string& entry) {
 KernelSource emit_llvm(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options) {
   KernelSource source;
   source.language = Language::llvm_ir;
-  source.entry = "kiln_kernel";
+  Schedule named = schedule;
+  if (kernel.reduced == 0) named.form = kernel.rank >= 2 ? Template::rows : Template::flat;
+  source.entry = entry_name(kernel, named);
   source.argument_bytes = argument_layout(kernel).size;
   if (kernel.reduced > 0) {
     source.text = print_reduction(kernel, schedule, options, source.entry);

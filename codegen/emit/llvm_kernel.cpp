@@ -67,6 +67,15 @@ void KernelFrame::print_arguments() {
       case ArgumentKind::workspace:
         workspace = load(argument.offset, "ptr");
         break;
+      case ArgumentKind::fold_start:
+        state->folds[argument.axis].start = load_index(argument);
+        break;
+      case ArgumentKind::fold_step:
+        state->folds[argument.axis].step = load_index(argument);
+        break;
+      case ArgumentKind::fold_length:
+        state->folds[argument.axis].length = load_index(argument);
+        break;
       case ArgumentKind::divisor:
       case ArgumentKind::counters:
         break;

@@ -255,11 +255,8 @@ IrValue BodyPrinter::print_float(const Node& node, std::span<const IrValue> v) {
     case Op::fma:
       return b_.features().fma ? b_.intrinsic("fma", {v[0], v[1], v[2]})
                                : libm_lanes(v[0].lane == Lane::f32 ? "fmaf" : "fma", v);
-    case Op::erf: {
-      if (node.payload != library_form) return call_math("erf", v);
-      const IrValue opposite = -v[0];  // 1 + erf(x) = erfc(-x), without cancellation
-      return call_math("erfc", {&opposite, 1});
-    }
+    case Op::erf:
+      return call_math(node.payload == library_form ? "one_plus_erf" : "erf", v);
     case Op::tanh: {
       if (node.payload != library_form) return call_math("tanh", v);
       const IrValue one = b_.number(v[0].lane, 1), exponent = v[0] * b_.number(v[0].lane, -2);

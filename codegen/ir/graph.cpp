@@ -36,7 +36,7 @@ std::uint64_t integer_bits(DType type, double value) {
                       name_of(type));
   const std::uint64_t bits =
       value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) : static_cast<std::uint64_t>(value);
-  return width == 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
+  return bits & mask_of(type);
 }
 
 }  // namespace
@@ -123,17 +123,19 @@ NodeId Graph::user_cast(NodeId value, DType type, Location where) {
   return primitive(NodeKind::cast, type, {value}, 0, where);
 }
 
-NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where) {
+NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where, NodeId fill) {
   const std::uint64_t hash = hash_of(spec);
+  std::uint64_t number = views_.size();
   const auto [first, last] = view_index_.equal_range(hash);
-  for (auto found = first; found != last; ++found) {
-    if (views_[found->second] == spec) {
-      return primitive(NodeKind::view, nodes_[value].type, {value}, found->second, where);
-    }
+  for (auto found = first; found != last; ++found)
+    if (views_[found->second] == spec) number = found->second;
+  if (number == views_.size()) {
+    view_index_.emplace(hash, number);
+    views_.push_back(spec);
   }
-  view_index_.emplace(hash, views_.size());
-  views_.push_back(spec);
-  return primitive(NodeKind::view, nodes_[value].type, {value}, views_.size() - 1, where);
+  const DType type = nodes_[value].type;
+  return fill == no_node ? primitive(NodeKind::view, type, {value}, number, where)
+                         : primitive(NodeKind::view, type, {value, fill}, number, where);
 }
 
 bool operator==(const ReductionSpec& a, const ReductionSpec& b) {
@@ -174,7 +176,7 @@ NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Loc
 }
 
 NodeId Graph::adopt(const Graph& from, const Node& node, Location where) {
-  if (node.kind == NodeKind::view) return view(node.operands[0], from.view_spec(node), where);
+  if (node.kind == NodeKind::view) return view(node.operands[0], from.view_spec(node), where, node.operands[1]);
   if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan && node.kind != NodeKind::extent)
     return add(node, where);
   Node copy = node;

@@ -28,7 +28,7 @@ enum class NodeKind : std::uint8_t {
   index,      ///< i64 coordinate along axis `payload` in the index space of operand 0 (traced graphs)
   parameter,  ///< run-time scalar argument `payload`, converted to the node's type by the host
   literal,    ///< constant, `payload` holds its bits (low 64 bits; complex literals are `complex` of two literals)
-  view,       ///< pure layout change `payload` of operand 0 (index into Graph::views; traced graphs)
+  view,       ///< layout change `payload` of operand 0 (index into Graph::views; traced graphs). A shift is one, too
   cast,       ///< conversion of operand 0 to the node's type with the meaning of api.md section 8
   bitcast,    ///< same bits, another type of the same size
   complex,    ///< complex number from real operand 0 and imaginary operand 1
@@ -66,17 +66,22 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
+/// All ones in the width of an integer type, as a node's payload holds it.
+constexpr std::uint64_t mask_of(DType type) { return ~std::uint64_t{0} >> (64 - 8 * size_of(type)); }
+
 /// A pure layout change recorded by a trace; resolved against concrete shapes when the graph is bound.
 struct ViewSpec {
-  enum class Kind : std::uint8_t { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+  enum class Kind : std::uint8_t { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice, shift };
   /// One NumPy slice item: `index` takes a single element and drops the axis; absent bounds are flagged.
   struct Item {
     bool is_index = false, has_start = false, has_stop = false;
     std::int64_t start = 0, stop = 0, step = 1;
     friend bool operator==(const Item&, const Item&) = default;
   };
+  /// What kl::shift reads beyond the borders. `fill`: operand 1 of the node, a scalar of its type.
+  enum class Boundary : std::uint8_t { clamp, wrap, reflect, symmetric, fill };
   Kind kind = Kind::transpose;
-  std::vector<std::int64_t> numbers;  ///< permutation, shape, or the axis
+  std::vector<std::int64_t> numbers;  ///< permutation, shape, or the axis; shift: Boundary, then one number per axis
   std::vector<Item> items;            ///< slice only
   friend bool operator==(const ViewSpec&, const ViewSpec&) = default;
 };
@@ -141,7 +146,8 @@ class Graph {
   NodeId cast(NodeId value, DType type, Location where = {});
   /// A cast that the user wrote. An f16/bf16 expression cast to its own type is rounded there (it computes in f32).
   NodeId user_cast(NodeId value, DType type, Location where = {});
-  NodeId view(NodeId value, const ViewSpec& spec, Location where = {});
+  /// `fill` of a shift that has one.
+  NodeId view(NodeId value, const ViewSpec& spec, Location where = {}, NodeId fill = no_node);
   NodeId operation(Op op, DType type, std::span<const NodeId> operands, Location where = {}, std::uint64_t payload = 0);
   /// A node of any other kind (index, bitcast, mulhi, random, real_part, ...).
   NodeId primitive(NodeKind kind, DType type, std::initializer_list<NodeId> operands, std::uint64_t payload = 0,

@@ -45,6 +45,10 @@ std::size_t Kernel::first_store() const {
   return static_cast<std::size_t>(store - accesses.begin());
 }
 
+bool Kernel::has_folds() const {
+  return std::any_of(accesses.begin(), accesses.end(), [](const Access& access) { return access.is_folded(); });
+}
+
 ArgumentLayout argument_layout(const Kernel& kernel) {
   LayoutBuilder builder;
   const auto& accesses = kernel.accesses;
@@ -66,6 +70,15 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
     for (std::size_t axis = 0; axis < accesses[a].axes.size(); ++axis) {
       if (accesses[a].axes[axis] != AxisClass::strided) continue;
       builder.append(ArgumentKind::stride, a, axis, index_bytes, index_bytes);
+    }
+  }
+  for (std::size_t a = 0; a < accesses.size(); ++a) {
+    for (std::size_t axis = 0; axis < accesses[a].folds.size(); ++axis) {
+      if (!accesses[a].is_folded(axis)) continue;
+      builder.append(ArgumentKind::fold_start, a, axis, index_bytes, index_bytes);
+      if (!accesses[a].folds[axis].unit_step)
+        builder.append(ArgumentKind::fold_step, a, axis, index_bytes, index_bytes);
+      builder.append(ArgumentKind::fold_length, a, axis, index_bytes, index_bytes);
     }
   }
   // Splitting a flat index never divides by the outermost extent.
@@ -94,6 +107,8 @@ std::string kernel_key(const Kernel& kernel) {
                        name_of(access.type), access.aliased ? " aliased" : "", access.alignment);
     for (const AxisClass axis : access.axes) key += axis_letter(axis);
     if (access.dense_alignment > 0) key += fmt::format(" dense {}", access.dense_alignment);
+    for (const FoldedAxis& fold : access.folds)
+      key += fmt::format(" fold {}{}", static_cast<int>(fold.kind), fold.unit_step ? "" : "s");
     key += '\n';
   }
   key += "parameters";

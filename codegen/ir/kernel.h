@@ -18,6 +18,24 @@ inline constexpr int short_axis = 32;  ///< innermost axes below this are too sh
 /// Stride class of one operand along one loop axis.
 enum class AxisClass : std::uint8_t { contiguous, broadcast, strided };  // element stride 1, 0, anything else
 
+/// Where a displaced read beyond the ends of an axis of n elements goes: position p, from -n to 2n, becomes one of 0 to
+/// n - 1.
+enum class Fold : std::uint8_t {
+  none,
+  clamp,      ///< the nearest element: a a a | a b c d | d d d
+  wrap,       ///< the axis repeats: b c d | a b c d | a b c
+  reflect,    ///< mirrored at the first and last element: d c b | a b c d | c b a
+  symmetric,  ///< mirrored beside them, which repeats both: c b a | a b c d | d c b
+};
+
+/// How an operand is read along one loop axis: at position start + step * coordinate, folded. Both are arguments; an
+/// access moves its stride from position to position, and its pointer (or iota offset) is that of position 0.
+struct FoldedAxis {
+  Fold kind = Fold::none;
+  bool unit_step = true;  ///< step is 1, and no argument
+  friend bool operator==(const FoldedAxis&, const FoldedAxis&) = default;
+};
+
 /// How the kernel touches one operand. Loop axes are ordered outermost first; the last axis is the innermost.
 struct Access {
   DType type = DType::f32;
@@ -29,6 +47,10 @@ struct Access {
   /// bytes (1..16) divide. Set only where the innermost axis is shorter than `short_axis`.
   std::uint8_t dense_alignment = 0;
   std::vector<AxisClass> axes;  ///< one per loop axis
+  std::vector<FoldedAxis> folds;  ///< one per loop axis; empty where none is folded. Loads and iotas of kernels without
+                                  ///< reduced axes only
+  bool is_folded() const { return !folds.empty(); }
+  bool is_folded(std::size_t axis) const { return !folds.empty() && folds[axis].kind != Fold::none; }
   friend bool operator==(const Access&, const Access&) = default;
 };
 
@@ -46,6 +68,7 @@ struct Kernel {
   std::string comment;            ///< the expression, one line, for the header of the generated text
 
   std::size_t first_store() const;  ///< index of the first store access
+  bool has_folds() const;           ///< some access is folded
 };
 
 /// Kinds of value in the argument block, in layout order.
@@ -54,6 +77,9 @@ enum class ArgumentKind : std::uint8_t {
   offset,     ///< i64 offset of iota access `a`
   extent,     ///< length of loop axis `axis` (index width)
   stride,     ///< element stride of access `a` along `axis`, strided axes only (index width, signed)
+  fold_start,   ///< position of access `a` at coordinate 0 of folded axis `axis` (index width, signed)
+  fold_step,    ///< positions per coordinate, where they are not 1 (the same)
+  fold_length,  ///< number of positions (the same)
   divisor,    ///< u32 pair {multiplier, shift} that divides by the extent of `axis` (32-bit index; rank >= 3, or
               ///< reduced > 0 and rank >= 2)
   parameter,  ///< scalar parameter `a` in its compute type (f16/bf16 as f32, b1 as u8)

@@ -37,7 +37,7 @@ std::string item_text(const ViewSpec::Item& item) {
 }
 
 std::string view_text(const ViewSpec& spec) {
-  constexpr const char* names[] = {"transpose", "reshape", "broadcast_to", "squeeze", "unsqueeze", "flip", "slice"};
+  constexpr const char* names[] = {"transpose", "reshape", "broadcast_to", "squeeze", "unsqueeze", "flip", "slice", "shift"};
   std::string text = fmt::format("{}(", names[static_cast<int>(spec.kind)]);
   const char* separator = "";
   for (const std::int64_t number : spec.numbers) {

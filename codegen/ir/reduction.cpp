@@ -18,8 +18,7 @@ std::uint64_t float_bits(DType type, double value) {
 std::uint64_t highest_bits(DType type) {
   if (is_floating(type)) return float_bits(type, std::numeric_limits<double>::infinity());
   if (type == DType::b1) return 1;
-  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * size_of(type));
-  return is_signed_integer(type) ? mask >> 1 : mask;
+  return is_signed_integer(type) ? mask_of(type) >> 1 : mask_of(type);
 }
 
 std::uint64_t lowest_bits(DType type) {

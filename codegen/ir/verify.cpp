@@ -214,6 +214,15 @@ bool is_allowed(NodeKind kind, Place place) {
   }
 }
 
+std::string shift_problem(const Graph& graph, const Node& node) {
+  const std::vector<std::int64_t>& numbers = graph.view_spec(node).numbers;
+  const bool fills = !numbers.empty() && numbers[0] == static_cast<std::int64_t>(ViewSpec::Boundary::fill);
+  if (node.arity != (fills ? 2u : 1u)) return fmt::format("has {} operands, its boundary takes another number", node.arity);
+  return type_problem(graph, node).empty() && graph[node.operands[node.arity - 1]].type == node.type
+             ? ""
+             : "a shift keeps the type of its operands";
+}
+
 std::string kind_problem(const Graph& graph, const Node& node, Place place) {
   switch (node.kind) {
     case NodeKind::tuple:
@@ -224,6 +233,8 @@ std::string kind_problem(const Graph& graph, const Node& node, Place place) {
     default:
       break;
   }
+  if (node.kind == NodeKind::view && graph.view_spec(node).kind == ViewSpec::Kind::shift)
+    return shift_problem(graph, node);
   if (node.arity != arity_of(node.kind))
     return fmt::format("has {} operands, its kind takes {}", node.arity, arity_of(node.kind));
   return node.kind == NodeKind::element ? element_problem(graph, node) : type_problem(graph, node);

@@ -88,8 +88,6 @@ inline bool is_literal(const Graph& graph, NodeId value) { return graph[value].k
 double literal_as_double(const Node& literal);
 /// The bits of an integer or b1 literal, sign-extended from its type.
 std::int64_t literal_as_integer(const Node& literal);
-/// All ones in the width of an integer type.
-constexpr std::uint64_t mask_of(DType type) { return ~std::uint64_t{0} >> (64 - 8 * size_of(type)); }
 /// The unsigned integer type of the same size.
 constexpr DType unsigned_of(DType type) {
   return is_signed_integer(type) ? static_cast<DType>(static_cast<int>(type) + 4) : type;

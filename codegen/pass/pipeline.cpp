@@ -38,8 +38,8 @@ Graph run_pass(const Pass& pass, const Graph& graph, const PassOptions& options)
     const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
     const std::string text = to_text(result);
     const bool unchanged = text == to_text(graph);
-    KILN_LOG(dump_level, "pass {}: {} nodes, {:.0f} us {}{}", pass.name, result.size(), elapsed.count(),
-             unchanged ? "(unchanged)" : "\n", unchanged ? "" : text);
+    KILN_LOG(dump_level, "pass {}: {} node{}, {:.0f} us {}{}", pass.name, result.size(), result.size() == 1 ? "" : "s",
+             elapsed.count(), unchanged ? "(unchanged)" : "\n", unchanged ? "" : text);
   }
 #ifndef NDEBUG
   verify(result, true);

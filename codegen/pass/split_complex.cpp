@@ -156,14 +156,14 @@ class Splitter {
     for (const NodeId component : components_of(graph_, node.operands[0])) types.push_back(graph_[component].type);
     spec.combiner = std::make_shared<const Graph>(Splitter(*spec.combiner).run_combiner(types));
     builder_.at(where);
-    const NodeId value = state(node.operands[0], where), identity = state(node.operands[1], where);
+    const NodeId value = state(node, node.operands[0], where), identity = state(node, node.operands[1], where);
     const NodeId result = joined(node, spec, builder_.type(value), {value, identity});
     if (types.size() > 1 || !is_complex(types[0])) return {result, {}};
     return {no_node, {element(result, real_of(types[0]), 0), element(result, real_of(types[0]), 1)}};
   }
 
   /// A state of real components.
-  NodeId state(NodeId old, Location where) {
+  NodeId state(const Node& joining, NodeId old, Location where) {
     std::vector<NodeId> parts;
     for (const NodeId component : components_of(graph_, old)) append_parts(component, parts);
     switch (parts.size()) {
@@ -177,8 +177,9 @@ class Splitter {
         break;
     }
     fail<TypeError>(
-        "kl::reduce{} joins {} numbers per element, a complex one counting as two, but a state has at most three: "
-        "reduce kl::real and kl::imag in calls of their own, or fewer values at once",
+        "kl::{}{} joins {} numbers per element, a complex one counting as two, but a state has at most three: "
+        "join kl::real and kl::imag in calls of their own, or fewer values at once",
+        joining.kind == NodeKind::scan ? "scan" : "reduce",
         where.file ? fmt::format(" at {}:{}", where.file, where.line) : "", parts.size());
   }
 

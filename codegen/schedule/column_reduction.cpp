@@ -13,6 +13,7 @@
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/state_bytes.h"
+#include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -75,22 +76,17 @@ bool joins_values(const Monoid& monoid) {
 
 /// The widest vector that divides the columns and by which most bytes of a row move whole.
 int choose_vector(const Kernel& kernel, const Work& work) {
-  std::size_t widest = 1;
-  for (const Access& access : kernel.accesses) {
-    if (access.iota || !is_per_element(kernel, access) || !moves_along_columns(kernel, access)) continue;
-    widest = std::max(widest, size_of(access.type));
-  }
-  for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
+  const auto moves = [&](const Access& access) {
+    return !access.iota && is_per_element(kernel, access) && moves_along_columns(kernel, access);
+  };
+  const int widest = static_cast<int>(widest_element(kernel, moves));
+  for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (work.columns % vector != 0) continue;
-    if (vector * work.registers > (work.plain ? 20 : 16) && vector * static_cast<int>(widest) > 4) continue;
-    std::size_t total = 0, whole = 0;
-    for (const Access& access : kernel.accesses) {
-      if (access.iota || !is_per_element(kernel, access) || !moves_along_columns(kernel, access)) continue;
-      total += size_of(access.type);
-      if (is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(size_of(access.type)))
-        whole += size_of(access.type);
-    }
-    if (2 * whole > total) return vector;
+    if (vector * work.registers > (work.plain ? 20 : 16) && vector * widest > 4) continue;
+    const auto is_whole = [&](const Access& access) {
+      return is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(size_of(access.type));
+    };
+    if (most_bytes_move_whole(kernel, moves, is_whole)) return vector;
   }
   return 1;
 }

@@ -14,6 +14,7 @@
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/state_bytes.h"
+#include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -62,21 +63,17 @@ bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
 
 /// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand.
 int choose_vector(const Kernel& kernel, const Extents& extents) {
-  std::size_t widest = 1;
-  for (const Access& access : kernel.accesses) {
-    if (moves_along_rows(kernel, access)) widest = std::max(widest, size_of(access.type));
-  }
+  const auto moves = [&](const Access& access) { return moves_along_rows(kernel, access); };
+  const auto counts = [&](const Access& access) { return moves(access) && !is_shared_by_rows(kernel, access); };
+  const int widest = static_cast<int>(widest_element(kernel, moves));
   const std::int64_t inner = extents.loop.back();
-  for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
+  for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (inner % vector != 0 && (kernel.reduced > 1 || inner < 8 * vector)) continue;
-    std::size_t total = 0, whole = 0;
-    for (const Access& access : kernel.accesses) {
-      if (!moves_along_rows(kernel, access) || is_shared_by_rows(kernel, access)) continue;
-      total += size_of(access.type);
+    const auto is_whole = [&](const Access& access) {
       const auto width = static_cast<int>(std::min<std::size_t>(access.alignment, access_bytes) / size_of(access.type));
-      if (is_contiguous(kernel, access) && width >= vector) whole += size_of(access.type);
-    }
-    if (2 * whole > total) return vector;
+      return is_contiguous(kernel, access) && width >= vector;
+    };
+    if (most_bytes_move_whole(kernel, counts, is_whole)) return vector;
   }
   return 1;
 }

@@ -15,6 +15,7 @@
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/column_reduction.h"
 #include "codegen/schedule/state_bytes.h"
+#include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -34,25 +35,18 @@ struct Work {
 
 /// The widest vector along the vector axis by which most bytes move whole; `divides`: it must divide the extent.
 int choose_vector(const Kernel& kernel, const Work& work, std::int64_t extent, bool divides) {
-  std::size_t widest = 1;
   const auto moves = [&](const Access& access) {
     return !access.iota && access.axes[work.vector_axis] != AxisClass::broadcast;
   };
-  for (const Access& access : kernel.accesses) {
-    if (moves(access)) widest = std::max(widest, size_of(access.type));
-  }
-  for (int vector = std::max(1, access_bytes / static_cast<int>(widest)); vector > 1; vector /= 2) {
+  const int widest = static_cast<int>(widest_element(kernel, moves));
+  for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if ((divides && extent % vector != 0) || extent < vector || vector * work.bytes > piece_bytes) continue;
-    std::size_t total = 0, whole = 0;
-    for (const Access& access : kernel.accesses) {
-      if (!moves(access)) continue;
-      total += size_of(access.type);
-      const auto contiguous = std::count(access.axes.begin(), access.axes.end(), AxisClass::contiguous);
-      if (access.axes[work.vector_axis] == AxisClass::contiguous && contiguous == 1 &&
-          access.alignment >= vector * static_cast<int>(size_of(access.type)))
-        whole += size_of(access.type);
-    }
-    if (2 * whole > total) return vector;
+    const auto is_whole = [&](const Access& access) {
+      return access.axes[work.vector_axis] == AxisClass::contiguous &&
+             std::count(access.axes.begin(), access.axes.end(), AxisClass::contiguous) == 1 &&
+             access.alignment >= vector * static_cast<int>(size_of(access.type));
+    };
+    if (most_bytes_move_whole(kernel, moves, is_whole)) return vector;
   }
   return 1;
 }

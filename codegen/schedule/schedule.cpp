@@ -13,6 +13,7 @@
 
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/transpose.h"
+#include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -26,7 +27,7 @@ AxisClass inner_class(const Access& access) { return access.axes.empty() ? AxisC
 
 /// Elements along the innermost axis that one access may cover.
 int contiguous_width(const Access& access) {
-  if (inner_class(access) != AxisClass::contiguous) return 1;
+  if (inner_class(access) != AxisClass::contiguous || access.is_folded(access.axes.size() - 1)) return 1;
   const int size = static_cast<int>(size_of(access.type));
   for (std::size_t axis = 0; axis + 1 < access.axes.size(); ++axis) {
     if (access.axes[axis] == AxisClass::contiguous) return 1;
@@ -52,14 +53,12 @@ int widest(const Kernel& kernel) {
 
 /// The largest vector by which most bytes move whole; an operand that cannot follow is read in narrower accesses.
 int choose_vector(const Kernel& kernel, int limit) {
+  const auto moves = [](const Access& access) {
+    return !access.iota && inner_class(access) != AxisClass::broadcast && !is_shared_by_rows(access);
+  };
   for (int vector = limit; vector > 1; vector /= 2) {
-    std::size_t total = 0, whole = 0;
-    for (const Access& access : kernel.accesses) {
-      if (access.iota || inner_class(access) == AxisClass::broadcast || is_shared_by_rows(access)) continue;
-      total += size_of(access.type);
-      if (contiguous_width(access) >= vector) whole += size_of(access.type);
-    }
-    if (2 * whole > total) return vector;
+    const auto is_whole = [&](const Access& access) { return contiguous_width(access) >= vector; };
+    if (most_bytes_move_whole(kernel, moves, is_whole)) return vector;
   }
   return 1;
 }

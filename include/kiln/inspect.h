@@ -66,6 +66,18 @@ struct KernelInfo {
   double occupancy = -1;  ///< resident threads / maximum
   LaunchInfo launch;
   std::int64_t bytes_moved = 0;  ///< bytes of operands read and written once
+  std::int64_t operations = 0;   ///< arithmetic operations; functions and joins count one each, an FMA two
+};
+
+/// Where a timed run stands against what the device's memory can do.
+struct Roofline {
+  double gigabytes_per_second = 0;  ///< bytes_moved of all kernels by the time
+  /// Of the device's peak memory bandwidth (clock times bus width); -1 where that is unknown: on the CPU, and in
+  /// inspections for a named architecture.
+  double of_peak = -1;
+  double operations_per_byte = 0;
+  double gigaoperations_per_second = 0;
+  Text text;  ///< the same in a line; lives as long as the Inspection
 };
 
 namespace detail {
@@ -76,6 +88,8 @@ struct Inspection {
   const KernelInfo* kernels = nullptr;
   unsigned kernel_count = 0;
 };
+
+KILN_API Roofline roofline(Inspection*, double milliseconds);
 
 }  // namespace detail
 
@@ -114,6 +128,9 @@ class Inspection {
   }
   /// What was fused, what was split and why, with the bytes moved by each kernel.
   Text explain() const { return data_->explain; }
+
+  /// The position of a run of all kernels that took so long. TypeError unless the time is positive.
+  Roofline roofline(double milliseconds) const { return detail::roofline(data_, milliseconds); }
 
   KernelList kernels;
   Text graph;  ///< one line per node

@@ -25,18 +25,22 @@ namespace detail {
 template <class F, class... X>
 class Into {
  public:
-  Into(const Jit<F>& function, const LaunchControl& launch, Tie<X...> targets)
-      : function_(function), launch_(launch), targets_(targets) {
+  /// `launch`: null where nothing was asked for.
+  Into(const Jit<F>& function, const LaunchControl* launch, Tie<X...> targets)
+      : function_(function), is_controlled_(launch != nullptr), targets_(targets) {
+    if (launch) launch_ = *launch;
     for (Target& t : targets_.targets) t.resizable = t.handle->layout == nullptr;  // what exists keeps its shape
   }
   template <class... A>
   void operator()(const A&... arguments) {
-    function_.template run_into<X...>(&launch_, targets_.targets, arguments...);
+    if constexpr ((destination<X> && ...))
+      function_.template run_into<X...>(is_controlled_ ? &launch_ : nullptr, targets_.targets, arguments...);
   }
 
  private:
   const Jit<F>& function_;
   LaunchControl launch_;
+  bool is_controlled_;
   Tie<X...> targets_;
 };
 
@@ -50,7 +54,7 @@ class Configured {
   }
   template <class... X>
   Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    return {function_, launch_, kiln::tie(static_cast<X&&>(targets)...)};
+    return {function_, &launch_, kiln::tie(static_cast<X&&>(targets)...)};
   }
 
  private:
@@ -90,7 +94,13 @@ class Jit {
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    return {*this, detail::LaunchControl{}, kiln::tie(static_cast<X&&>(targets)...)};
+    static_assert((detail::destination<std::remove_cvref_t<X>> && ...),
+                  "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
+    if constexpr ((detail::destination<std::remove_cvref_t<X>> && ...)) {
+      return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
+    } else {
+      return {*this, nullptr, {}};
+    }
   }
   /// f[{.block = 256}](x): launch control.
   detail::Configured<F> operator[](const Launch& launch) const { return {*this, launch}; }
@@ -108,21 +118,23 @@ class Jit {
     return Inspection(request.inspection);
   }
   /// Compiles ahead of the first call, without a GPU: array arguments as kl::Sig<T, rank>, numbers by their type. No
-  /// architectures mean the current device.
+  /// architectures mean the current device. Work of more than half a second shows its progress on stderr.
   template <class... S>
   void compile(const CompileFor& what) const {
-    for (const char* arch : what.archs) precompile<S...>(arch, std::index_sequence_for<S...>{});
-    if (what.archs.empty()) precompile<S...>(nullptr, std::index_sequence_for<S...>{});
+    const detail::CompileProgress progress(name_, what.archs);
+    for (const char* arch : what.archs) precompile<S...>(arch, progress, std::index_sequence_for<S...>{});
+    if (what.archs.empty()) precompile<S...>(nullptr, progress, std::index_sequence_for<S...>{});
   }
 
   // For the library's templates.
   template <class... S, std::size_t... I>
-  void precompile(const char* arch, std::index_sequence<I...>) const {
+  void precompile(const char* arch, const detail::CompileProgress& progress, std::index_sequence<I...>) const {
     using T = detail::Tracer<F, std::index_sequence<I...>, decltype(detail::SignatureArgument<S>::make(false, I))...>;
     // Sizes that are multiples of the vector, and others: the two variants that new arrays meet.
     for (const bool odd : {false, true}) {
       detail::Request request{.kind = detail::Request::precompile, .arch = arch};
       T::call(*this, request, detail::SignatureArgument<S>::make(odd, I)...);
+      progress.advance(arch);
     }
   }
   template <class... A>

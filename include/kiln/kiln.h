@@ -22,6 +22,7 @@
 #include <kiln/functions.h>
 #include <kiln/detail/combiner.h>
 #include <kiln/reductions.h>
+#include <kiln/shift.h>
 #include <kiln/device.h>
 #include <kiln/array.h>
 #include <kiln/inspect.h>
@@ -29,7 +30,9 @@
 #include <kiln/create.h>
 #include <kiln/options.h>
 #include <kiln/detail/jit_arguments.h>
+#include <kiln/detail/raw_arguments.h>
 #include <kiln/jit.h>
+#include <kiln/raw_kernel.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>

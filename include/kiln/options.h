@@ -46,6 +46,7 @@ struct Launch {
   bool cooperative = false;
   detail::StreamArgument stream = {};
   bool tune = true;
+  detail::Where where = detail::Where::current();  ///< of the braces, for messages; not to be given
 };
 
 namespace detail {
@@ -61,6 +62,7 @@ inline LaunchControl launch_control(const Launch& l) {
   c.tune = l.tune;
   c.stream = l.stream.native;
   c.has_stream = l.stream.given;
+  c.where = l.where;
   return c;
 }
 

@@ -1,12 +1,14 @@
 // runtime/cpu/compile.cpp -- LLVM IR text to an image through libkiln_cpu.so; faults carry the numbered text.
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <memory>
 
 #include "runtime/cpu/compiler_library.h"
 #include "runtime/cpu/cpu.h"
 #include "support/check.h"
 #include "support/files.h"
+#include "support/log.h"
 
 namespace kiln::runtime {
 namespace {
@@ -40,6 +42,7 @@ std::string excerpt(const std::string& text, int line) {
 
 Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bool want_assembly) {
   const CompilerLibrary& library = compiler_library();
+  const auto start = std::chrono::steady_clock::now();
   const std::string arch = options.arch.empty() ? cpu_arch() : options.arch;
   kiln_cpu_request request = {};
   request.text = source.text.c_str();
@@ -59,6 +62,10 @@ Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bo
   binary.image.assign(image, image + size);
   binary.entry = source.entry;
   if (want_assembly) binary.ptx = library.assembly(result.get());
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  KILN_LOG(2, "kernel {} for the CPU: compiled in {:.1f} ms, {} bytes", source.entry, elapsed.count(),
+           binary.image.size());
+  KILN_LOG(6, "compiler log of kernel {}: {} for {}, no messages", source.entry, library.version(), arch);
   return binary;
 }
 

@@ -66,7 +66,7 @@ CompilerLibrary load() {
   for (const std::string& place : places) {
     if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       const CompilerLibrary functions = bind(library);
-      KILN_LOG(1, "cpu: {} ({})", place, functions.version());
+      KILN_LOG(1, "CPU compiler: {} ({})", functions.version(), place);
       return functions;
     }
     const char* reason = dlerror();

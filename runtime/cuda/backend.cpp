@@ -26,6 +26,9 @@ DeviceInfo describe(CUdevice device, int index) {
   info.threads_per_multiprocessor = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   info.l2_bytes = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
   driver().device_total_memory(&info.memory_bytes, device);
+  // kHz and bits; two transfers per clock.
+  info.peak_bandwidth = 2e3 * attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
+                        attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
   return info;
 }
 

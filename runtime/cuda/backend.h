@@ -40,6 +40,7 @@ class CudaBackend final : public Backend {
   const LoadedKernel* load(const Binary& binary, const KernelSource& source) override;
   void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
               NativeStream stream) override;
+  void launch(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, NativeStream stream) override;
   Counters zeroed_counters(std::uint32_t count, NativeStream stream) override;
   NativeStream create_stream() override;
   void destroy_stream(NativeStream stream) noexcept override;

@@ -18,9 +18,17 @@ Binary compile(const KernelSource& source, const CompileOptions&, bool) {
 
 std::string compiler_identity() { return "none"; }
 
+std::vector<std::string> toolkit_includes(const KernelSource&) { return {}; }
+
+std::string toolkit_identity(const std::vector<std::string>&) { return ""; }
+
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason) {
   reason = reason_text;
   return {};
 }
+
+bool open_ranges() { return false; }
+void push_range(const char*) {}
+void pop_range() {}
 
 }  // namespace kiln::runtime::cuda

@@ -110,4 +110,15 @@ TEST_P(ErrorPlaces, reductions_know_their_line) {
   EXPECT_NAMES(message_of([&] { largest(none); }), at(__LINE__ - 2));
 }
 
+TEST_P(ErrorPlaces, functions_of_several_values_are_named_as_they_were_called) {
+  kl::Array<float> x({3, 4}), y({3, 5});
+  const auto pairs = [](auto a, auto b) {
+    return std::tuple(std::get<0>(a) + std::get<0>(b), std::get<1>(a) + std::get<1>(b));
+  };
+  const auto reduced = [&] { kl::eval(std::get<0>(kl::reduce(std::tuple(x, y), 1, std::tuple(0, 0), pairs))); };
+  const auto running = [&] { kl::eval(std::get<0>(kl::scan(std::tuple(x, y), 1, std::tuple(0, 0), pairs))); };
+  EXPECT_NAMES(message_of(reduced), "kl::reduce: operands of shapes");
+  EXPECT_NAMES(message_of(running), "kl::scan: operands of shapes");
+}
+
 }  // namespace

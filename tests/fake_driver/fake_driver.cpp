@@ -101,6 +101,17 @@ CUresult release(CUdeviceptr memory, bool keep) {
   return CUDA_SUCCESS;
 }
 
+void copy_arguments(void** parameters) {
+  FakeDriver& s = state();
+  s.arguments.clear();
+  std::vector<std::size_t> sizes = s.parameter_bytes;
+  if (sizes.empty() && s.argument_bytes > 0) sizes = {s.argument_bytes};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto* const bytes = static_cast<const unsigned char*>(parameters[i]);
+    s.arguments.insert(s.arguments.end(), bytes, bytes + sizes[i]);
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -297,9 +308,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned gx, unsigned gy, unsigned gz, unsig
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   STEP("cuLaunchKernel", stream_text(stream) + " grid=" + triple(gx, gy, gz) + " block=" + triple(bx, by, bz) +
                              " shared=" + std::to_string(shared));
-  FakeDriver& s = state();
-  const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
-  s.arguments.assign(bytes, bytes + s.argument_bytes);
+  copy_arguments(parameters);
   return CUDA_SUCCESS;
 }
 
@@ -316,9 +325,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void** param
   STEP("cuLaunchKernelEx", stream_text(config->hStream) + " grid=" + std::to_string(config->gridDimX) +
                                " block=" + std::to_string(config->blockDimX) +
                                " shared=" + std::to_string(config->sharedMemBytes) + attributes);
-  FakeDriver& s = state();
-  const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
-  s.arguments.assign(bytes, bytes + s.argument_bytes);
+  copy_arguments(parameters);
   return CUDA_SUCCESS;
 }
 

@@ -117,5 +117,11 @@ int main(int argc, char** argv) {
     std::printf("skipped: no usable %s device here\n", settings.device.c_str());
     return 77;
   }
+#ifdef KILN_WITHOUT_CPU_COMPILER
+  if (device.kind() == kiln::DeviceKind::cpu) {
+    std::puts("skipped: built without the CPU compiler (KILN_CPU_JIT=OFF)");
+    return 77;
+  }
+#endif
   return Fuzzer(settings, device).run();
 }

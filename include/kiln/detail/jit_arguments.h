@@ -29,6 +29,23 @@ class Archs {
   unsigned count_ = 0;
 };
 
+/// Tells on stderr how far f.compile has come.
+class CompileProgress {
+ public:
+  CompileProgress(const char* name, const Archs& archs)
+      : bar_(begin_compile_progress(
+            name, compiled_variants * (archs.empty() ? 1u : static_cast<unsigned>(archs.end() - archs.begin())))) {}
+  CompileProgress(const CompileProgress&) = delete;
+  CompileProgress& operator=(const CompileProgress&) = delete;
+  ~CompileProgress() { end_compile_progress(bar_); }
+  void advance(const char* arch) const { advance_compile_progress(bar_, arch); }
+
+  static constexpr unsigned compiled_variants = 2;  ///< of each signature: aligned sizes and others
+
+ private:
+  void* bar_;
+};
+
 // ------------------------------------------------------------------ what the lambda receives
 /// A number offered to a kl::Const<T> parameter; converts to nothing else.
 template <class A>
@@ -240,12 +257,17 @@ struct Tracer;
 /// Calls of F with arguments of types A.
 template <class F, std::size_t... I, class... A>
 struct Tracer<F, std::index_sequence<I...>, A...> {
-  static_assert(((role_of<A> != Role::none) && ...),
-                "kiln: an argument is not an array, an expression or a C++ number");
-  static constexpr int mask = const_mask<F, 0, A...>();
-  static_assert(mask >= 0,
-                "kiln: the lambda of kl::jit does not take these arguments; declare each parameter auto (arrays and "
-                "run-time numbers) or kl::Const<T> (a number compiled into the kernel)");
+  static constexpr bool known = ((role_of<A> != Role::none) && ...);
+  static_assert(
+      known, "kiln: an argument is not an array, an expression or a C++ number; copy host memory with kl::from_host");
+  static constexpr int mask = [] {
+    if constexpr (known) return const_mask<F, 0, A...>();
+    return -1;
+  }();
+  static_assert(mask >= 0 || !known,
+                "kiln: the lambda of kl::jit does not take these arguments; give as many as it has parameters, and "
+                "declare each parameter auto (arrays and run-time numbers) or kl::Const<T> (a number compiled into the "
+                "kernel)");
 
   struct Environment {
     const F* function;
@@ -254,6 +276,8 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   static auto invoke(const Environment& e, Recorder& recorder, const TracedArgument* traced) {
     if constexpr (mask >= 0) {
       return (*e.function)(traced_argument < A, ((mask >> I) & 1) != 0 > (recorder, traced[I], e.values[I])...);
+    } else {
+      return Refused{};
     }
   }
   using Result = decltype(invoke(std::declval<const Environment&>(), std::declval<Recorder&>(), nullptr));

@@ -25,7 +25,8 @@ struct Instruction {
     reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
     tuple,
     component,  ///< its structure is the number of the component
-    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
+    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
+                ///< operand is what it fills with
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -136,6 +137,10 @@ KILN_API void evaluate(Site& site, const Evaluation& evaluation);
 KILN_API Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch);
 /// Compiles into the caches without running. `arch` need not be present; null means the current device.
 KILN_API void precompile(Site& site, const Evaluation& evaluation, const char* arch);
+/// A series of `variants` compiles of the function `name` (or null); `bar` is what begin returned.
+KILN_API void* begin_compile_progress(const char* name, unsigned variants);
+KILN_API void advance_compile_progress(void* bar, const char* arch);
+KILN_API void end_compile_progress(void* bar) noexcept;
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
@@ -146,6 +151,9 @@ KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std:
 /// The view of an expression whose view is not the expression of viewed operands, as a shared subexpression.
 KILN_API Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count,
                               Where where);
+/// The expression displaced, as a shared subexpression. `fill` is a number of its type for Beyond::fill, else null.
+KILN_API Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond beyond, const std::int64_t* by,
+                               unsigned count, Where where);
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.
@@ -158,7 +166,7 @@ KILN_API void check_count(std::int64_t count, const std::int64_t* shape, int ran
 /// Number of elements of arange(start, stop, step); ShapeError for a step of 0 or more elements than 2^63.
 KILN_API std::int64_t arange_count(double start, double stop, double step, Where where);
 KILN_API std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t step, Where where);
-[[noreturn]] KILN_API void stride_mismatch(int rank, int strides);
+[[noreturn]] KILN_API void stride_mismatch(int rank, int strides, Where where);
 /// ShapeError unless the layout has one element.
 KILN_API void check_single(const Layout* layout, Where where);
 

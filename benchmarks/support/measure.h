@@ -1,0 +1,41 @@
+// benchmarks/support/measure.h -- one line per case: time, bytes that must move per second, and what part that is of a
+// copy or a read of the device in the same run. benchmarks/table.py reads these lines.
+#pragma once
+
+#include <kiln/kiln.h>
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace benchmarks {
+
+/// True if the current device is a GPU.
+bool on_gpu();
+
+/// Sixteenths of the rows are enough to exceed a CPU's caches.
+std::int64_t scaled(std::int64_t rows);
+
+/// Takes the program's arguments: parts of the names of the cases to run; with none all run. Prints the device.
+void start(int argc, char** argv);
+bool wanted(std::string_view name);
+bool everything_is_wanted();
+
+/// Measures what the device can do; to be called before the first case.
+void measure_limits();
+
+/// What a case is compared with: a copy where it writes about as much as it reads.
+enum class Limit { copy, read };
+
+/// Prints a line for `launch`, which moves at least `bytes`, if the name is wanted. The time is the median of 15 by
+/// events. Before each timed launch of a case that is compared with a read, another 256 MB are read, so that no input
+/// is left in the L2 cache; others run back to back.
+void measure(std::string_view name, double bytes, Limit limit, const std::function<void()>& launch);
+
+/// Random numbers from `low` to `low` + 1.
+template <class T>
+kiln::Array<T> random(kiln::Shape shape, float low = 0, std::uint64_t seed = 7) {
+  return kiln::eval(kiln::cast<T>(kiln::random::uniform<float>(shape, seed) + low));
+}
+
+}  // namespace benchmarks
