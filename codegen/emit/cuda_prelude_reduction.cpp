@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 32> table = {{
+constexpr std::array<Snippet, 35> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -86,26 +86,31 @@ DEVICE float maximum_of_f16(const u32 (&words)[N]) {
 }
 )"},
     {"ratio", "", R"(
-struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+struct Ratio { float divisor, reciprocal; bool plain; };
 DEVICE Ratio ratio(float divisor) {
-  const float high = __frcp_rn(divisor);
-  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+  return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+// Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
+DEVICE float divided(float a, const Ratio& by) {
+  const float q = a * by.reciprocal;
+  return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
 }
 )"},
     {"quotient", "ratio", R"(
 DEVICE float quotient(float a, const Ratio& by, bool& plain) {  // a / by.divisor unless it makes plain false
   const u32 bits = __float_as_uint(a), magnitude = bits & 0x7fffffffu;
   plain &= (magnitude - 0x21800000u <= 0x3c000000u) | (bits == 0u);  // 2^-60 to 2^60, or +0
-  const float q = fmaf(a, by.high, a * by.low);
-  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+  return divided(a, by);
 }
 )"},
-    {"share", "ratio", R"(
-DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
-  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
-  const float q = fmaf(a, by.high, a * by.low);
-  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+    {"exp_below", "exp2_approximate maximum_f32", R"(
+DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
+  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
+  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
 }
+)"},
+    {"term_is_plain", "", R"(
+DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
 )"},
     {"take", "", R"(
 template <class T, int N>
@@ -286,6 +291,16 @@ DEVICE void copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 )"},
     {"copy_wait", "copy_async", ""},
+    {"copy_commit", "copy_async", R"(
+#if __CUDA_ARCH__ >= 900
+DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Groups>
+DEVICE void copy_wait_group() {  // until so many groups of copies or less are on their way
+  asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+}
+#endif
+)"},
+    {"copy_wait_group", "copy_commit", ""},
     {"join_cluster", "join_lanes cluster_rank cluster_barrier", R"(
 #if __CUDA_ARCH__ >= 900
 template <class State>

@@ -20,6 +20,9 @@ namespace kiln::codegen::cuda {
 /// "s2" or "s2_1": the field of component `c` of reduction `r`.
 std::string state_field(const Monoid& monoid, std::size_t r, std::size_t c);
 
+/// Unsigned integers that fill a state of `bytes` bytes up to `alignment`; their sizes are added to `bytes`.
+std::vector<DType> state_gap(std::size_t& bytes, std::size_t alignment);
+
 /// (count, mean, sum of squared deviations) of floats, for which there are joins of their own.
 bool is_f32_deviations(const Monoid& monoid);
 

@@ -55,9 +55,18 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
     return is_plain(monoid.kind) || is_f32_logsumexp(monoid);
   });
   line("static constexpr bool symmetric = {};", symmetric);
+  // Whole states are stored and read word by word: what no component fills is written too.
+  std::size_t bytes = 0;
+  int gaps = 0;
+  const auto fill = [&](std::size_t alignment) {
+    for (const DType piece : state_gap(bytes, alignment)) line("{} unused{};", value_type(piece), gaps++);
+  };
   each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
+    fill(size_of(component.type));
     line("{} {};", value_type(component.type), field);
+    bytes += size_of(component.type);
   });
+  fill(8);
   --indent_;
   line("}};");
   print_join(type, monoids);
@@ -72,7 +81,7 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
 /// Folds log2(e) into the exponent, and one comparison keeps inf - inf from arising.
 void ReductionWriter::print_join(const std::string& type, std::span<const Monoid> monoids) {
   open(fmt::format("DEVICE {0} join(const {0}& a, const {0}& b)", type));
-  line("{} r;", type);
+  line("{0} r = {0}();", type);
   for (std::size_t r = 0; r < monoids.size(); ++r) {
     const Monoid& monoid = monoids[r];
     if (is_f32_logsumexp(monoid)) {
@@ -108,7 +117,7 @@ void ReductionWriter::print_join(const std::string& type, std::span<const Monoid
 
 void ReductionWriter::print_shuffle(const std::string& type, std::span<const Monoid> monoids) {
   open(fmt::format("DEVICE {0} shuffle(const {0}& s, int mask)", type));
-  line("{} r;", type);
+  line("{0} r = {0}();", type);
   each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
     line("r.{} = {};", field, shuffled(component.type, field));
   });
