@@ -176,7 +176,9 @@ LoopNest collapse(const LoopNest& nest) {
   return result;
 }
 
-std::int64_t LoopNest::Walk::step(int axis) const { return folds[axis].is_active() ? folds[axis].stride : strides[axis]; }
+std::int64_t LoopNest::Walk::step(int axis) const {
+  return folds[axis].is_active() ? folds[axis].stride : strides[axis];
+}
 
 std::vector<codegen::FoldedAxis> folded_axes(const LoopNest& nest, std::size_t walk) {
   const AxisFolds& folds = nest.walks[walk].folds;

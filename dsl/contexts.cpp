@@ -67,7 +67,8 @@ void drop_unused_folds(Context& context) {
     context.folds[kept++] = context.folds[v];
   }
   context.folds.resize(kept);
-  for (Extents& coefficients : context.folded) std::fill(coefficients.begin() + static_cast<int>(kept), coefficients.end(), 0);
+  for (Extents& coefficients : context.folded)
+    std::fill(coefficients.begin() + static_cast<int>(kept), coefficients.end(), 0);
 }
 
 /// `view`, whose shape is that of `context`, over the coordinates of the context's parent space; without its folds.
@@ -246,7 +247,8 @@ std::optional<int> Contexts::shifted(int context, const codegen::ViewSpec& spec,
     const Positions at = positions(outer, axis, displaced.by);
     inner.offset[axis] = at.view.offset;
     if (at.low >= 0 && at.high < shape.extents[axis]) continue;
-    const auto moving = std::count_if(at.view.strides.begin(), at.view.strides.end(), [](auto step) { return step != 0; });
+    const auto moving =
+        std::count_if(at.view.strides.begin(), at.view.strides.end(), [](auto step) { return step != 0; });
     if (moving > 1 || inner.folds.size() == max_rank) return std::nullopt;
     inner.rows[axis] = {};
     inner.offset[axis] = 0;

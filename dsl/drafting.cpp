@@ -24,6 +24,18 @@ void check_argument_size(const DraftKernel& draft, const detail::Call& call) {
       draft.kernel.accesses.size(), draft.parameters.size(), bytes, argument_limit, place(call.where));
 }
 
+void check_host_versions(const codegen::Graph& body) {
+  for (codegen::NodeId id = 0; id < body.size(); ++id) {
+    if (body[id].kind != codegen::NodeKind::call || body.function(body[id]).host.thunk) continue;
+    const std::string& name = body.function(body[id]).name;
+    fail<TypeError>(
+        "{0}{1}: this kl::function has CUDA text only, which the CPU device cannot run; give kl::function a host "
+        "version "
+        "as its last argument (a lambda of the same parameters), or run on a GPU",
+        name, place(where_of(body, id)));
+  }
+}
+
 }  // namespace
 
 Draft draft(const Trace& trace, const detail::Call& call, runtime::DeviceId device, const Machine& machine) {
@@ -62,7 +74,8 @@ void Drafting::run_passes(Segment& segment) const {
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
     // An iota that the user passes starts anywhere: calls with other starts share the plan.
-    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds)) : codegen::IotaRange{});
+    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds))
+                                                      : codegen::IotaRange{});
   }
   segment.body.graph = codegen::run_pipeline(segment.body.graph, passes);
   segment.body = renumbered(segment.body);
@@ -175,9 +188,13 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   if (access.iota) return access;
   const auto bytes = static_cast<std::int64_t>(size_of(access.type));
   const std::uint64_t base = store ? store->address : leaf_address(*leaf);
-  const std::uint64_t address = base + static_cast<std::uint64_t>(unfolded_offset(nest.walks[number].offset, nest.walks[number].folds) * bytes);
+  const std::uint64_t address =
+      base + static_cast<std::uint64_t>(unfolded_offset(nest.walks[number].offset, nest.walks[number].folds) * bytes);
   access.alignment = alignment_class(nest, number, address, access.type);
-  if (machine_.traits.cuda && nest.reduced == 0) access.dense_alignment = dense_alignment(nest, number, address);
+  if (nest.reduced == 0) {
+    access.dense_alignment = dense_alignment(nest, number, address);
+    if (!machine_.traits.cuda && access.dense_alignment > 0) access.dense_alignment = 1;  // CPUs load from anywhere
+  }
   std::int64_t elements = 1;
   for (int axis = 0; axis < nest.shape.rank; ++axis)
     if (nest.walks[number].strides[axis] != 0) elements *= nest.shape.extents[axis];
@@ -202,6 +219,8 @@ DraftKernel Drafting::build(const Parts& parts) {
   draft.parameters = parts.body->parameters;
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
+  kernel.calls_host = !machine_.traits.cuda && !kernel.body.functions().empty();
+  if (kernel.calls_host) check_host_versions(kernel.body);
   kernel.comment = expression_text(kernel.body);
   draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);

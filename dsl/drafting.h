@@ -94,7 +94,7 @@ class Drafting {
   void schedule_on_cpu(DraftKernel& kernel) const;
   void apply_launch_control(DraftKernel& kernel);
   void apply_cluster(DraftKernel& kernel);
-  void check_grid(const LaunchShape& required) const;
+  void apply_grid(DraftKernel& draft) const;
 
   const Trace& trace_;
   const detail::Call& call_;

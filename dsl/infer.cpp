@@ -59,9 +59,10 @@ const char* broadcast_hint(const Node& node, std::span<const Shape> shapes) {
     operands += fmt::format("{} of {}", to_text(shapes[operand]), name_of(type_before_promotion(graph, operand)));
   }
   fail<ShapeError>(
-      "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
+      "{}{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
       "must be equal or 1: {}",
-      written_name(graph, id), operands, place(where_of(graph, id)), broadcast_hint(node, shapes));
+      node.kind == NodeKind::call ? "" : "kl::", written_name(graph, id), operands, place(where_of(graph, id)),
+      broadcast_hint(node, shapes));
 }
 
 Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
@@ -116,12 +117,13 @@ const char* written_name(const codegen::Graph& graph, codegen::NodeId id) {
   const auto joins = [&](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; };
   if (graph[id].kind == NodeKind::tuple) {
     const auto uses = [&](const Node& node) {
-      return joins(node) && std::find(node.operands.begin(), node.operands.end(), id) != node.operands.end();
+      return joins(node) && std::ranges::find(node.inputs(), id) != node.inputs().end();
     };
     const auto user = std::find_if(graph.nodes().begin() + id, graph.nodes().end(), uses);
     if (user != graph.nodes().end()) id = static_cast<codegen::NodeId>(user - graph.nodes().begin());
   }
   const Node& node = graph[id];
+  if (node.kind == NodeKind::call) return graph.function(node).name.c_str();
   return joins(node) ? name_of(graph.reduction(node).kind, node.kind == NodeKind::scan) : node_name(node);
 }
 
@@ -165,6 +167,8 @@ const char* node_name(const Node& node) {
       return "element";
     case NodeKind::extent:
       return "extent";
+    case NodeKind::call:
+      return "function";
   }
   return "";
 }

@@ -149,6 +149,7 @@ bool Lowering::empty_step(Place place, const Node& node, int below) {
   double identity = 0;
   switch (spec.kind) {
     case Reduction::combine:
+      if (spec.refuses_empty) fail_empty_reduction(source_, place.node);
       return alias_step(place, {node.operands[1], below});
     case Reduction::sum:
     case Reduction::any:
@@ -181,6 +182,8 @@ bool Lowering::element_step(Place place, const Node& node) {
       return true;
     case Decision::single:
     case Decision::empty: {
+      if (decision.way == Decision::empty && graph_.reduction(of).refuses_empty)
+        fail_empty_reduction(source_, reduction.node);
       const NodeId tuple = of.operands[decision.way == Decision::empty ? 1 : 0];
       return alias_step(place, {graph_[tuple].operands[node.payload], decision.below});
     }

@@ -112,7 +112,7 @@ bool Lowering::copy_step(Place place, Node copy, int below) {
     ready = ready && value != codegen::no_node;
     copy.operands[i] = value;
   }
-  if (ready) finish(place, lowered_.body.graph.add(copy, graph_.location(place.node)));
+  if (ready) finish(place, lowered_.body.graph.adopt(graph_, copy, graph_.location(place.node)));
   return ready;
 }
 

@@ -81,25 +81,46 @@ bool find_on_disk(DiskCache& disk, const CacheKey& key, Binary& binary) {
   return found == DiskCache::Found::hit;
 }
 
-Result load_or_compile(const CacheKey& key, const KernelSource& source, const CompileOptions& options) {
+/// Loads the compiler and gives the key that names it: the first NVRTC found by name may turn out to be unusable.
+CacheKey key_of_the_real_compiler(const CacheKey& key, const KernelSource& source, const CompileOptions& options) {
+  if (source.language != Language::cuda) return key;
+  cuda::load_compiler();
+  return cuda::compiler_identity() == key.compiler ? key : make_cache_key(source, options);
+}
+
+void publish(DiskCache& disk, const CacheKey& key, const Binary& binary, const KernelSource& source) {
+  // A header that was edited between its reading for the key and its reading by the compiler: whose text is this?
+  if (key.has_includes && make_cache_key(source, binary.options).text != key.text) return;
+  if (disk.publish(key, binary)) {
+    disk.remember_compiler(source.language, key.compiler);
+  } else if (disk.settings().mode == CacheMode::on) {
+    count([](CacheCounters& counters) { ++counters.disk_errors; });
+  }
+}
+
+Result load_or_compile(CacheKey key, const KernelSource& source, const CompileOptions& options) {
   const std::shared_ptr<DiskCache> disk = disk_cache();
   const bool enabled = disk->settings().mode != CacheMode::off && key.persistent;
   auto binary = std::make_shared<Binary>();
-  if (enabled && find_on_disk(*disk, key, *binary)) {
+  bool found = enabled && find_on_disk(*disk, key, *binary);
+  const CompileFunction replacement = compiler_for_tests.load(std::memory_order_relaxed);
+  if (enabled && !found && !replacement) {
+    CacheKey real = key_of_the_real_compiler(key, source, options);
+    if (real.text != key.text) {
+      key = std::move(real);
+      found = find_on_disk(*disk, key, *binary);
+    }
+  }
+  if (found) {
     KILN_LOG(2, "kernel {} for {}: from the disk cache", source.entry,
              source.language == Language::cuda ? options.arch : "the CPU");
     binary->options = options;
     return binary;
   }
-  const CompileFunction replacement = compiler_for_tests.load(std::memory_order_relaxed);
   *binary = replacement ? replacement(source, options) : compile(source, options);
   binary->options = options;
   count([](CacheCounters& counters) { ++counters.compiles; });
-  if (enabled && disk->publish(key, *binary)) {
-    if (source.language == Language::cuda) disk->remember_compiler(cuda::compiler_identity());
-  } else if (enabled && disk->settings().mode == CacheMode::on) {
-    count([](CacheCounters& counters) { ++counters.disk_errors; });
-  }
+  if (enabled) publish(*disk, key, *binary, source);
   return binary;
 }
 

@@ -28,9 +28,8 @@ std::string file_that_holds(const void* address) {
 }
 
 std::string compiler_identity(Language language) {
-  if (language != Language::cuda) return cpu_compiler_identity();
-  const std::string identity = cuda::compiler_identity();
-  return identity == "none" ? remembered_compiler(cache_settings()) : identity;
+  const std::string identity = language == Language::cuda ? cuda::compiler_identity() : cpu_compiler_identity();
+  return identity == "none" ? remembered_compiler(cache_settings(), language) : identity;
 }
 
 void field(std::string& text, std::string_view label, std::string_view value) {
@@ -51,9 +50,12 @@ CacheKey make_cache_key(const KernelSource& source, const CompileOptions& option
   text.reserve(source.text.size() + 1024);
   field(text, "format", fmt::format("{}", cache_format_version));
   field(text, "kiln", kiln_build());
-  field(text, "compiler", compiler_identity(source.language));
+  key.compiler = compiler_identity(source.language);
+  field(text, "compiler", key.compiler);
   field(text, "language", source.language == Language::cuda ? "cuda" : "llvm");
-  field(text, "arch", options.arch);
+  // No architecture means this host, and a cache may be shared with others.
+  const bool is_host = options.arch.empty() && source.language == Language::llvm_ir;
+  field(text, "arch", is_host ? cpu_arch() : options.arch);
   field(text, "flags",
         fmt::format("contract={} fast_math={} lineinfo={}", options.contract, options.fast_math, options.lineinfo));
   for (const std::string& option : options.extra) field(text, "option", option);
@@ -70,6 +72,7 @@ CacheKey make_cache_key(const KernelSource& source, const CompileOptions& option
       field(text, "toolkit", cuda::toolkit_identity(toolkit));
   const IncludeClosure includes = include_closure(reached, options.extra);
   for (const auto& [path, digest] : includes.files) field(text, "include " + path, digest);
+  key.has_includes = !includes.files.empty();
   key.persistent = includes.complete;
   field(text, "source", source.text);
   key.digest = blake3(text);

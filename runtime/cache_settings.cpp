@@ -74,15 +74,18 @@ CacheSettings cache_settings() {
   } else {
     warn_once(fmt::format("KILN_CACHE_LIMIT={} is not a size such as 500M or 2G; taking 1G", limit));
   }
-  if (settings.mode != CacheMode::off) choose_directory(settings);
+  choose_directory(settings);
   return settings;
 }
 
-std::string compiler_note_path(const CacheSettings& settings) { return settings.directory + "/nvrtc"; }
+std::string compiler_note_path(const CacheSettings& settings, Language language) {
+  return settings.directory + (language == Language::cuda ? "/nvrtc" : "/llvm");
+}
 
-std::string remembered_compiler(const CacheSettings& settings) {
+std::string remembered_compiler(const CacheSettings& settings, Language language) {
   std::string identity;
-  if (settings.directory.empty() || files::read_private(compiler_note_path(settings), {.limit = 4096}, identity) != 0)
+  if (settings.mode == CacheMode::off || settings.directory.empty() ||
+      files::read_private(compiler_note_path(settings, language), {.limit = 4096}, identity) != 0)
     return "none";
   return identity;
 }

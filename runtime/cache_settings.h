@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "support/kernel.h"
+
 namespace kiln::runtime {
 
 enum class CacheMode : std::uint8_t { on, read_only, off };
@@ -19,8 +21,9 @@ struct CacheSettings {
 /// about once and its default taken.
 CacheSettings cache_settings();
 
-/// The file in which a cache notes the NVRTC that its entries come from, and what it says; "none" if nothing.
-std::string compiler_note_path(const CacheSettings& settings);
-std::string remembered_compiler(const CacheSettings& settings);
+/// The file in which a cache notes the compiler that its entries of a language come from, and what it says; "none" if
+/// nothing.
+std::string compiler_note_path(const CacheSettings& settings, Language language);
+std::string remembered_compiler(const CacheSettings& settings, Language language);
 
 }  // namespace kiln::runtime

@@ -13,8 +13,11 @@ namespace kiln::runtime::cuda {
 /// CUDA C++ to a cubin, or to PTX where NVRTC does not know the architecture. Needs no device.
 Binary compile(const KernelSource& source, const CompileOptions& options, bool want_ptx);
 
-/// Which NVRTC compile() would use, found without loading it: part of every cache key. "none" if there is none.
+/// Which NVRTC compile() will use, as far as its file tells: part of every cache key, and nothing is loaded for it.
+/// "none" if there is none. Once one has been loaded, that one.
 std::string compiler_identity();
+/// Loads NVRTC. Throws CompileError as compile() does.
+void load_compiler();
 
 /// The CUDA toolkit's own header directories, for a user's source that includes anything; empty for other sources and
 /// where none is installed. Files in them belong to the toolkit, which `toolkit_identity` tells apart.

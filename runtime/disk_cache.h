@@ -12,6 +12,7 @@
 
 namespace kiln::runtime {
 
+/// Nothing here throws for what a file system does. Whatever goes wrong, the user reads one warning per cache.
 class DiskCache {
  public:
   explicit DiskCache(CacheSettings settings);
@@ -22,29 +23,31 @@ class DiskCache {
   /// True if the entry was written.
   bool publish(const CacheKey& key, const Binary& binary);
 
-  /// Notes which NVRTC the entries come from, so that they are found again where there is no NVRTC any more.
-  void remember_compiler(const std::string& identity);
+  /// Notes which compiler the entries of a language come from, so that they are found again where it is gone.
+  void remember_compiler(Language language, const std::string& identity);
 
   const CacheSettings& settings() const { return settings_; }
   std::string path_of(const CacheKey& key) const;
   /// Removes least recently used entries until the directory is within `limit` bytes, and files that killed processes
-  /// left unfinished more than an hour ago. Returns the bytes that remain. A reader has an entry open while it reads,
-  /// so removing the name does not disturb it.
+  /// left unfinished. Returns the bytes that remain.
   std::uint64_t prune(std::uint64_t limit);
 
  private:
-  bool open_for_reading();
+  bool open();
+  void warn(const std::string& text);
   void stop_writing(const std::string& what, int error);
-  void account(std::uint64_t bytes);
+  void account(const std::string& path, std::uint64_t bytes);
 
   const CacheSettings settings_;
-  std::mutex mutex_;  // guards the members below and pruning
+  std::mutex mutex_;  // guards checked_ and usable_
   bool checked_ = false;
   bool usable_ = false;
   std::atomic<bool> writable_{false};
-  std::atomic<bool> compiler_noted_{false};
-  std::uint64_t known_bytes_ = 0;  // estimate: other processes write too
-  unsigned publishes_ = 0;
+  std::atomic<bool> warned_{false};
+  std::atomic<bool> compiler_noted_[2] = {};
+  std::atomic<bool> pruning_{false};             // by one thread; the others go on
+  std::atomic<std::uint64_t> known_bytes_{0};    // estimate: other processes write too
+  std::atomic<unsigned> publishes_{0};
 };
 
 }  // namespace kiln::runtime

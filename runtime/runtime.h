@@ -39,6 +39,7 @@ struct Binary {
   std::vector<char> image;  ///< cubin, PTX text, or an ELF object for the CPU
   bool is_ptx = false;      ///< the image is PTX because NVRTC does not know the architecture
   std::string entry;        ///< lowered name of the kernel in the image
+  std::string compiler;     ///< "NVRTC 13.0", "LLVM 19.1.7": for people
   int registers = -1;
   int spill_bytes = -1;
   int shared_bytes = 0;  ///< static shared memory
@@ -70,6 +71,8 @@ using NativeStream = void*;
 
 /// A kernel loaded on one device and context. Owned by the runtime, valid until the process ends.
 struct LoadedKernel;
+
+class GraphBackend;
 
 class Backend {
  public:
@@ -107,6 +110,8 @@ class Backend {
   virtual void bind_thread() = 0;
   /// True while `stream` is being captured into a CUDA graph.
   virtual bool is_capturing(NativeStream stream) = 0;
+  /// Graphs of captured work; null on devices that have none, whose recordings are lists of launches.
+  virtual GraphBackend* graphs() { return nullptr; }
   /// Whether the device can use an address, as far as the driver knows; `host` means that it certainly cannot.
   enum class Memory : std::uint8_t { unknown, host, device };
   virtual Memory memory_kind(const void*) { return Memory::unknown; }

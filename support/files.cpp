@@ -1,49 +1,25 @@
-// support/files.cpp -- POSIX file operations that return errno values and can be made to fail by tests.
+// support/files.cpp -- whole reads and atomic publication, on the system calls of file_system.h.
 #include "support/files.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "support/file_system.h"
+
 namespace kiln::files {
 namespace {
 
 constexpr std::string_view temporary_prefix = ".tmp-";
+constexpr std::size_t random_digits = 16;
 
-std::atomic<FaultHook> fault_hook{nullptr};
-
-/// 0, or the errno that a test wants this step to fail with.
-int fault(Step step, const std::string& path) {
-  const FaultHook hook = fault_hook.load(std::memory_order_relaxed);
-  return hook ? hook(step, path.c_str()) : 0;
-}
-
-/// Closes a descriptor on every path out of a function.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  int get() const { return value_; }
-  int close() {
-    const int value = value_;
-    value_ = -1;
-    return value >= 0 && ::close(value) != 0 ? errno : 0;
-  }
-
- private:
-  int value_;
-};
+std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -60,73 +36,75 @@ std::string temporary_path(const std::string& path) {
   return fmt::format("{}/{}{}-{:016x}", parent_of(path), temporary_prefix, getpid(), bits);
 }
 
-int write_all(int descriptor, std::string_view contents, const std::string& path) {
+int write_new(const std::string& temporary, std::string_view contents) {
+  OpenFile file;
+  if (const int error = file.create(temporary)) return error;
   while (!contents.empty()) {
-    if (const int error = fault(Step::write, path)) return error;
-    const ssize_t written = ::write(descriptor, contents.data(), contents.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    contents.remove_prefix(static_cast<std::size_t>(written));
+    std::size_t moved = 0;
+    if (const int error = file.write(contents, moved)) return error;
+    if (moved == 0) return EIO;
+    contents.remove_prefix(moved);
   }
-  return 0;
-}
-
-int write_and_sync(const std::string& temporary, std::string_view contents) {
-  if (const int error = fault(Step::open_write, temporary)) return error;
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) return errno;
-  if (const int error = write_all(file.get(), contents, temporary)) return error;
-  if (const int error = fault(Step::sync, temporary)) return error;
-  if (::fdatasync(file.get()) != 0) return errno;
-  return file.close();
+  return file.close();  // network file systems report here that the disk is full
 }
 
 /// Root can do anything anyway: a cache that it installed for all users is no danger.
 bool is_trusted_owner(uid_t owner) { return owner == geteuid() || owner == 0; }
 
 /// EPERM for anything but a regular file of this user that nobody else may write.
-int check_private(int descriptor, struct stat& status) {
-  if (::fstat(descriptor, &status) != 0) return errno;
+int check_private(const OpenFile& file, struct stat& status) {
+  if (const int error = file.status(status)) return error;
   const bool acceptable =
       S_ISREG(status.st_mode) && is_trusted_owner(status.st_uid) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
   return acceptable ? 0 : EPERM;
 }
 
-}  // namespace
-
-int read_private(const std::string& path, const ReadOptions& options, std::string& contents) {
-  if (const int error = fault(Step::open_read, path)) return error;
-  // O_NONBLOCK: a pipe planted in the place of an entry must not block the program.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.get() < 0) return errno;
+int read_once(const std::string& path, const ReadOptions& options, std::string& contents) {
+  OpenFile file;
+  if (const int error = file.open(path)) return error;
   struct stat status{};
-  if (const int error = check_private(file.get(), status)) return error;
+  if (const int error = check_private(file, status)) return error;
   if (static_cast<std::uint64_t>(status.st_size) > options.limit) return EFBIG;
-  contents.resize(static_cast<std::size_t>(status.st_size));
+  contents.resize(static_cast<std::size_t>(std::min(static_cast<std::uint64_t>(status.st_size), options.at_most)));
   std::size_t done = 0;
   while (done < contents.size()) {
-    if (const int error = fault(Step::read, path)) return error;
-    const ssize_t count = ::read(file.get(), contents.data() + done, contents.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    if (count == 0) break;  // shorter than it said: the caller's checksum decides
-    done += static_cast<std::size_t>(count);
+    std::size_t moved = 0;
+    if (const int error = file.read(contents.data() + done, contents.size() - done, moved)) return error;
+    if (moved == 0) break;  // shorter than it said: the caller's checksum decides
+    done += moved;
   }
   contents.resize(done);
-  if (options.stamp) ::futimens(file.get(), nullptr);
+  // A time in the future is wrong, too: the clock has been set back since.
+  const std::int64_t age = options.stamp ? now_ns() - nanoseconds(status.st_mtim) : 0;
+  if (age > stamp_interval_ns || age < -stamp_interval_ns) file.set_time_to_now();
   return 0;
+}
+
+/// rename(), with an empty directory in the way removed.
+int move_into_place(const std::string& temporary, const std::string& path) {
+  const int error = rename_file(temporary, path);
+  if (error != EISDIR || remove_directory(path) != 0) return error;
+  return rename_file(temporary, path);
+}
+
+}  // namespace
+
+std::int64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds(now);
+}
+
+int read_private(const std::string& path, const ReadOptions& options, std::string& contents) {
+  const int error = read_once(path, options, contents);
+  return error == ESTALE ? read_once(path, options, contents) : error;
 }
 
 int publish(const std::string& path, std::string_view contents) {
   const std::string temporary = temporary_path(path);
-  int error = write_and_sync(temporary, contents);
-  if (!error) error = fault(Step::rename, path);
-  if (!error && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    error = errno;
-    if (error == EISDIR && ::rmdir(path.c_str()) == 0)
-      error = ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
-  }
-  if (error) ::unlink(temporary.c_str());
+  int error = write_new(temporary, contents);
+  if (!error) error = move_into_place(temporary, path);
+  if (error) remove(temporary);
   return error;
 }
 
@@ -134,9 +112,9 @@ int make_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
     struct stat status{};
-    if (::stat(part.c_str(), &status) != 0) {
-      if (const int error = fault(Step::make_directory, part)) return error;
-      if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return errno;
+    if (status_of(part, status) != 0) {
+      const int error = make_directory(part);
+      if (error && error != EEXIST) return error;
     } else if (!S_ISDIR(status.st_mode)) {
       return ENOTDIR;
     }
@@ -146,7 +124,7 @@ int make_directories(const std::string& path) {
 
 std::string distrust(const std::string& directory) {
   struct stat status{};
-  if (::stat(directory.c_str(), &status) != 0) return error_text(errno);
+  if (const int error = status_of(directory, status)) return error_text(error);
   if (!S_ISDIR(status.st_mode)) return "it is not a directory";
   if (!is_trusted_owner(status.st_uid))
     return fmt::format("it belongs to user {} and this process runs as user {}", status.st_uid, geteuid());
@@ -157,36 +135,29 @@ std::string distrust(const std::string& directory) {
 }
 
 int list(const std::string& directory, std::vector<Entry>& entries) {
-  DIR* const stream = ::opendir(directory.c_str());
-  if (!stream) return errno;
-  while (const dirent* const item = ::readdir(stream)) {
-    const std::string_view name = item->d_name;
-    if (name == "." || name == "..") continue;
-    struct stat status{};
-    if (::fstatat(dirfd(stream), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;  // removed meanwhile
+  return for_each_name(directory, [&](const char* name, const struct stat* status) {
+    if (!status) return;
     Entry entry;
     entry.name = name;
-    entry.size = static_cast<std::uint64_t>(status.st_blocks) * 512;
-    entry.modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-    entry.directory = S_ISDIR(status.st_mode);
+    entry.size = static_cast<std::uint64_t>(status->st_blocks) * 512;
+    entry.modified_ns = nanoseconds(status->st_mtim);
+    entry.directory = S_ISDIR(status->st_mode);
     entries.push_back(std::move(entry));
-  }
-  ::closedir(stream);
-  return 0;
+  });
 }
 
-int remove(const std::string& path) {
-  if (const int error = fault(Step::remove, path)) return error;
-  return ::unlink(path.c_str()) == 0 ? 0 : errno;
+bool is_temporary_name(std::string_view name) {
+  if (!name.starts_with(temporary_prefix)) return false;
+  name.remove_prefix(temporary_prefix.size());
+  const std::size_t dash = name.find('-');
+  return dash != 0 && dash != std::string_view::npos && name.find_first_not_of("0123456789") == dash &&
+         name.size() == dash + 1 + random_digits &&
+         name.find_first_not_of("0123456789abcdef", dash + 1) == std::string_view::npos;
 }
-
-bool is_temporary_name(std::string_view name) { return name.starts_with(temporary_prefix); }
 
 std::string error_text(int error) {
   const char* const text = strerrordesc_np(error);
   return text ? text : fmt::format("error {}", error);
 }
-
-void set_fault_hook(FaultHook hook) { fault_hook.store(hook, std::memory_order_relaxed); }
 
 }  // namespace kiln::files

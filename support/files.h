@@ -12,16 +12,20 @@ namespace kiln::files {
 
 /// Reads a regular file that this user or root owns and nobody else may write. Symbolic links, other kinds of file,
 /// foreign files (EPERM) and files above `limit` bytes (EFBIG) are refused. `stamp` sets the modification time to now,
-/// best effort.
+/// best effort, unless it is that already to within `stamp_interval_ns`. A file that another machine replaces at that
+/// moment is looked up once more (ESTALE).
 struct ReadOptions {
   std::uint64_t limit = std::uint64_t{1} << 31;
   bool stamp = false;
+  std::uint64_t at_most = ~std::uint64_t{0};  ///< bytes to read from the start
 };
+inline constexpr std::int64_t stamp_interval_ns = 60ll * 1'000'000'000;
 int read_private(const std::string& path, const ReadOptions& options, std::string& contents);
 
-/// Writes `contents` under a unique name (process id and random bits) in the directory of `path`, syncs it and renames
-/// it over `path`: readers see the old file, or the whole new one. An empty directory in the place of `path` is
-/// removed.
+/// Writes `contents` under a unique name (process id and random bits) in the directory of `path` and renames it over
+/// `path`: readers see the old file, or the whole new one. An empty directory in the place of `path` is removed. A
+/// failure leaves no file behind, as far as the file system still obeys. Nothing is synced: after a power failure the
+/// file may be empty or wrong, and contents need a checksum.
 int publish(const std::string& path, std::string_view contents);
 
 /// Creates `path` and its missing parents with mode 0700. Existing directories are left as they are.
@@ -40,6 +44,8 @@ struct Entry {
 /// Files and directories in `directory`, without "." and ".."; links are not followed.
 int list(const std::string& directory, std::vector<Entry>& entries);
 int remove(const std::string& path);
+/// Now, as modification times count.
+std::int64_t now_ns();
 
 /// True for the names that publish() gives to files it has not finished.
 bool is_temporary_name(std::string_view name);
@@ -50,11 +56,5 @@ std::string identity(const std::string& path);
 
 /// Text of an errno value, independent of the locale.
 std::string error_text(int error);
-
-// ------------------------------------------------------------------ faults, for tests
-enum class Step : std::uint8_t { open_read, read, make_directory, open_write, write, sync, rename, remove };
-/// Called before each step; a non-zero result makes the step fail with that errno. Null in production.
-using FaultHook = int (*)(Step step, const char* path);
-void set_fault_hook(FaultHook hook);
 
 }  // namespace kiln::files

@@ -4,7 +4,8 @@
 
 namespace kiln::codegen::cuda {
 
-/// One tile per block. `i` is the position of the thread's first vector; further vectors follow a block's width apart.
+/// One tile per block, or as many as its turns. `i` is the position of the thread's first vector; further vectors
+/// follow a block's width apart.
 void Writer::flat() {
   pointers_.clear();
   row_pointers({});
@@ -12,14 +13,21 @@ void Writer::flat() {
     const std::string block =
         kernel_.index == IndexWidth::bits32 ? std::string("blockIdx.x") : std::string("u64(blockIdx.x)");
     const std::string vectors = fmt::format("{} * {}u + threadIdx.x", block, schedule_.block * schedule_.items);
-    line("const {} i = {};", index_,
-         schedule_.vector > 1 ? fmt::format("({}) * {}u", vectors, schedule_.vector) : vectors);
-    line("if (i >= a.n0) return;");
+    const std::string first = schedule_.vector > 1 ? fmt::format("({}) * {}u", vectors, schedule_.vector) : vectors;
+    if (takes_turns()) {
+      const std::string blocks = kernel_.index == IndexWidth::bits32 ? "gridDim.x" : "u64(gridDim.x)";
+      open(fmt::format("for ({0} i = {1}; i < a.n0; i += {2} * {3}u)", index_, first, blocks,
+                       schedule_.block * schedule_.items * schedule_.vector));
+    } else {
+      line("const {} i = {};", index_, first);
+      line("if (i >= a.n0) return;");
+    }
   }
   declare_loads();
   loads();
   compute();
   stores();
+  if (takes_turns()) close();
 }
 
 /// Grid x runs over the innermost axis, y and z over the rows; a block holds blockDim.y rows.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_expression.h"
+#include "codegen/emit/cuda_function.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/emit/entry_name.h"
@@ -40,7 +41,8 @@ KernelSource Writer::write() {
 
   KernelSource source;
   source.language = Language::cuda;
-  source.text = header() + prelude_.text() + "\n" + definitions_ + arguments + "\n" + kernel_text;
+  const std::string start = header() + prelude_.text() + "\n";
+  source.text = start + functions(start, entry) + definitions_ + arguments + "\n" + kernel_text;
   source.entry = entry;
   source.argument_bytes = layout_.size;
   source.max_threads = schedule_.block;
@@ -67,6 +69,20 @@ void Writer::statements() {
   }
 }
 
+/// The user's functions that the body calls, behind text `start` of the source.
+std::string Writer::functions(const std::string& start, const std::string& entry) const {
+  std::string text;
+  const auto all = kernel_.body.functions();
+  for (std::size_t f = 0; f < all.size(); ++f) {
+    const auto earlier = all.first(f);
+    if (std::any_of(earlier.begin(), earlier.end(), [&](const auto& other) { return same_text(*other, *all[f]); }))
+      continue;
+    const auto line = std::count(start.begin(), start.end(), '\n') + std::count(text.begin(), text.end(), '\n') + 1;
+    text += function_definition(*all[f], static_cast<std::size_t>(line), entry + ".cu");
+  }
+  return text;
+}
+
 std::string Writer::header() const {
   std::string text = "// " + (kernel_.comment.empty() ? entry_name() : kernel_.comment) + "\n";
   std::replace(text.begin(), text.end() - 1, '\n', ' ');
@@ -82,6 +98,7 @@ std::string Writer::schedule_text() const {
   text += fmt::format(", vectors of {}", schedule_.vector);
   if (schedule_.items > 1) text += fmt::format(", {} per thread", schedule_.items);
   if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
+  if (takes_turns()) text += ", blocks take tiles in turn";
   return text;
 }
 
@@ -116,6 +133,8 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
       return "a.workspace";
     case ArgumentKind::counters:
       return "a.counters";
+    case ArgumentKind::function:
+      break;  // of CPU kernels
   }
   internal_failure("known argument kind", __FILE__, __LINE__, "");
 }
@@ -160,6 +179,8 @@ std::string Writer::arguments_struct() {
         break;
       case ArgumentKind::counters:
         declaration = "u32* " + name;
+        break;
+      case ArgumentKind::function:
         break;
       case ArgumentKind::parameter: {
         const DType type = compute_type(kernel_.parameters[argument.a]);
@@ -208,6 +229,7 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
     operands.push_back(names[operand]);
     types.push_back(graph[operand].type);
   }
+  if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
   return expression(graph[id], operands, types, prelude_);
 }
 

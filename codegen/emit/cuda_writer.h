@@ -28,6 +28,7 @@ class Writer {
   // cuda_writer.cpp: names, the argument struct and the body.
   std::string header() const;
   std::string arguments_struct();
+  std::string functions(const std::string& start, const std::string& entry) const;
   std::string entry_name() const;
   /// "a.x0": field names do not depend on extents, so neither does the text.
   std::string field(ArgumentKind kind, std::size_t a, std::size_t axis = 0) const;
@@ -91,6 +92,8 @@ class Writer {
   /// Locals of the operands that are read by coordinates, at the current element.
   void stepped_operands();
   bool is_dense_form() const { return schedule_.form == Template::dense; }
+  /// Fewer blocks than tiles: each takes several.
+  bool takes_turns() const { return schedule_.form == Template::flat && schedule_.grid > 0 && kernel_.rank > 0; }
   /// True for an index or an operand that does not move with the vectors of the dense form.
   bool is_stepped(std::size_t a) const;
   /// The outermost axis along which a stepped operand moves; the rank if there is none.

@@ -22,6 +22,7 @@ std::string entry_name(const Kernel& kernel, const Schedule& schedule) {
     const Node& node = kernel.body[id];
     std::string_view operation;
     if (node.kind == NodeKind::operation) operation = kiln::detail::op_info(node.op).name;
+    if (node.kind == NodeKind::call) operation = kernel.body.function(node).name;
     if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan)
       operation = reductions[static_cast<int>(kernel.body.reduction(node).kind)];
     if (operation.empty() || std::find(seen.begin(), seen.end(), operation) != seen.end()) continue;

@@ -3,6 +3,7 @@
 
 #include "codegen/emit/emit.h"
 #include "codegen/emit/entry_name.h"
+#include "codegen/emit/llvm_interleaved.h"
 #include "codegen/emit/llvm_kernel.h"
 #include "codegen/emit/llvm_loops.h"
 #include "codegen/emit/llvm_ops.h"
@@ -25,7 +26,7 @@ class KernelPrinter : KernelFrame {
   std::size_t outer() const { return has_rows() ? static_cast<std::size_t>(kernel.rank) - 1 : 0; }
   void begin_rows();
   void end_rows();
-  void print_row_bases();
+  void load_constants();
   void print_inner_loop();
   void print_loads();
   void print_stores(const std::vector<Parts>& outputs);
@@ -88,18 +89,7 @@ void KernelPrinter::end_rows() {
   b.line("br i1 %u.more, label %unit, label %exit");
 }
 
-void KernelPrinter::print_row_bases() {
-  for (AccessState& state : states) {
-    state.row = state.base;
-    for (std::size_t d = 0; d < outer(); ++d) {
-      if (state.access->axes[d] == AxisClass::broadcast) continue;
-      const std::string at =
-          state.access->is_folded(d) ? folded_position(b, state, d, coordinates_[d]) : coordinates_[d];
-      const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", at, state.stride(d)));
-      state.row = b.emit_scalar(state.access->iota ? fmt::format("add i64 {}, {}", state.row, step)
-                                                   : fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, step));
-    }
-  }
+void KernelPrinter::load_constants() {
   for (std::size_t a = 0; a < states.size(); ++a) {
     const AccessState& state = states[a];
     if (!state.access->store && !state.access->iota && !loads_vector(a)) values_[a] = load_broadcast(b, state);
@@ -212,6 +202,9 @@ void KernelPrinter::print_inner_loop() {
   b.line("br i1 %full, label %load.full, label %load.tail, !prof !0");
   print_loads();
   BodyPrinter body(b, library, kernel.body, options.contract);
+  if (!kernel.body.functions().empty()) {
+    body.set_count(b.emit_scalar(fmt::format("call i64 @llvm.smin.i64(i64 %left, i64 {})", b.width())));
+  }
   std::vector<DType> types;
   for (std::size_t a = kernel.first_store(); a < kernel.accesses.size(); ++a) types.push_back(kernel.accesses[a].type);
   print_stores(body.print({values_, parameters}, types));
@@ -227,7 +220,8 @@ std::string KernelPrinter::print(const std::string& entry) {
   print_arguments();
   print_lane_offsets();
   if (has_rows()) begin_rows();
-  print_row_bases();
+  print_row_bases(coordinates_);
+  load_constants();
   print_inner_loop();
   if (has_rows()) end_rows();
   b.label("exit");
@@ -248,6 +242,8 @@ KernelSource emit_llvm(const Kernel& kernel, const Schedule& schedule, const Emi
     source.text = print_reduction(kernel, schedule, options, source.entry);
   } else if (has_turned_tiles(kernel)) {
     source.text = print_turned(kernel, options, source.entry);
+  } else if (has_interleaved_rows(kernel)) {
+    source.text = print_interleaved(kernel, options, source.entry);
   } else {
     source.text = KernelPrinter(kernel, options).print(source.entry);
   }
@@ -257,9 +253,11 @@ KernelSource emit_llvm(const Kernel& kernel, const Schedule& schedule, const Emi
 std::int64_t cpu_units(const Kernel& kernel, const Extents& extents) {
   if (kernel.rank == 0) return 1;
   if (kernel.rank == 1) return extents.loop[0];
-  std::int64_t rows = 1;
-  for (std::size_t axis = 0; axis + 1 < extents.loop.size(); ++axis) rows *= extents.loop[axis];
-  return rows * ((extents.loop.back() + cpu_column_block - 1) / cpu_column_block);
+  std::size_t outer = extents.loop.size() - 1;
+  std::int64_t rows = 1, length = extents.loop.back();
+  if (!has_turned_tiles(kernel) && has_interleaved_rows(kernel)) length *= extents.loop[--outer];
+  for (std::size_t axis = 0; axis < outer; ++axis) rows *= extents.loop[axis];
+  return rows * ((length + cpu_column_block - 1) / cpu_column_block);
 }
 
 }  // namespace kiln::codegen

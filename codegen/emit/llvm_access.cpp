@@ -40,8 +40,7 @@ std::string lane_pointers(IrBuilder& b, const AccessState& state, const std::str
   if (part) {
     start = b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", pointer, size_of(state.access->type) / 2));
   }
-  return b.emit_scalar(
-      fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), distances.text));
+  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), distances.text));
 }
 
 std::string doubled_mask(IrBuilder& b, const std::string& mask) {
@@ -56,10 +55,10 @@ Parts gathered(IrBuilder& b, const AccessState& state, const std::string& pointe
   Parts parts;
   for (int part = 0; part < part_count(type); ++part) {
     const std::string pointers = lane_pointers(b, state, pointer, distances, part);
-    parts.push_back(b.emit(
-        lane, fmt::format("call {0} @llvm.masked.gather.{1}.v{2}p0(<{2} x ptr> {3}, i32 {4}, {5} {6}, {0} {7})",
-                          b.type(lane), b.suffix(lane), b.width(), pointers, alignment_of(state), b.type(Lane::i1),
-                          mask_text(b, mask), "zeroinitializer")));
+    parts.push_back(
+        b.emit(lane, fmt::format("call {0} @llvm.masked.gather.{1}.v{2}p0(<{2} x ptr> {3}, i32 {4}, {5} {6}, {0} {7})",
+                                 b.type(lane), b.suffix(lane), b.width(), pointers, alignment_of(state),
+                                 b.type(Lane::i1), mask_text(b, mask), "zeroinitializer")));
   }
   return parts;
 }

@@ -13,7 +13,7 @@ namespace kiln::codegen {
 /// One operand while its kernel is printed. Names are registers of the function being written.
 struct AccessState {
   const Access* access = nullptr;
-  std::string base;                           ///< ptr, or the i64 offset of an iota
+  std::string base;  ///< ptr, or the i64 offset of an iota
   struct Fold {
     std::string start, step = "1", length;  ///< i64
   };

@@ -1,6 +1,7 @@
 // codegen/emit/llvm_ops.cpp -- casts, arithmetic, comparisons and function calls of a kernel body.
 #include "codegen/emit/llvm_ops.h"
 
+#include "codegen/emit/llvm_call.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -133,6 +134,11 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     }
     case NodeKind::element:
       return {values_[node.operands[0]][node.payload]};
+    case NodeKind::call: {
+      std::vector<Parts> operands;
+      for (const NodeId operand : node.inputs()) operands.push_back(values_[operand]);
+      return print_call(b_, body_, node, operands, count_);
+    }
     default:
       break;
   }

@@ -24,6 +24,9 @@ class BodyPrinter {
   std::vector<Parts> print(const BodyInputs& inputs, std::span<const DType> output_types);
   /// Prints the given nodes, whose other operands have values already. For bodies in several parts.
   void compute(std::span<const NodeId> nodes, const BodyInputs& inputs);
+  /// The lanes that hold elements from here on: the first `count` (i64 text), all when empty. The user's functions are
+  /// called on these only.
+  void set_count(std::string count) { count_ = std::move(count); }
   const Parts& value(NodeId id) const { return values_[id]; }
   void set_value(NodeId id, Parts parts) { values_[id] = std::move(parts); }
   /// What the store access of output `k`, of this type, writes.
@@ -49,6 +52,7 @@ class BodyPrinter {
   std::vector<int> uses_;
   std::vector<unsigned> computed_;  ///< per node: the call of compute() that printed it
   unsigned call_ = 0;
+  std::string count_;
 };
 
 }  // namespace kiln::codegen

@@ -123,7 +123,9 @@ void ReductionPrinter::for_vectors(const std::string& from, const std::string& t
   const std::string block = begin_if(b, b.emit_scalar(fmt::format("icmp sgt i64 {}, 0", left)));
   const std::string count = b.emit_scalar(fmt::format("trunc i64 {} to i32", left));
   const IrValue mask = b.lane_numbers(Lane::i32) < b.splat(Lane::i32, count);
+  body_.set_count(left);
   each(loop.counter, &mask);
+  body_.set_count("");
   end_if(b, block);
 }
 

@@ -15,6 +15,8 @@
 #include <kiln/dtype.h>
 #include <kiln/op.h>
 
+#include "codegen/ir/function.h"
+
 namespace kiln::codegen {
 
 using NodeId = std::uint32_t;
@@ -42,6 +44,7 @@ enum class NodeKind : std::uint8_t {
   tuple,      ///< two or three values as one operand of a reduction or scan; has the type of the first
   element,    ///< component `payload` of the tuple that operand 0, a reduction or scan of tuples, gives
   extent,     ///< number of elements that reduction `payload` of operand 0 would join, as a scalar (traced graphs)
+  call,       ///< the user's function `payload` (index into Graph::functions) of its operands, element by element
 };
 
 /// `payload` of an operation node that legalize wrote inside a function of the library: passes.h says what it may
@@ -52,6 +55,27 @@ inline constexpr std::uint64_t library_form = 1;
 /// stands where a value that was computed elsewhere, and kept in f32, takes the place of an f16/bf16 expression.
 inline constexpr std::uint64_t unrounded_cast = 1;
 
+/// Ids of a node's operands; the unused ones are `no_node`.
+class NodeOperands {
+ public:
+  static constexpr std::size_t limit = 8;
+  constexpr NodeOperands() { ids_.fill(no_node); }
+  constexpr NodeOperands(std::initializer_list<NodeId> ids) : NodeOperands() {
+    std::size_t i = 0;
+    for (const NodeId id : ids) ids_[i++] = id;
+  }
+  constexpr NodeId& operator[](std::size_t i) { return ids_[i]; }
+  constexpr const NodeId& operator[](std::size_t i) const { return ids_[i]; }
+  constexpr const NodeId* data() const { return ids_.data(); }
+  constexpr const NodeId* begin() const { return ids_.data(); }
+  constexpr const NodeId* end() const { return ids_.data() + limit; }
+  static constexpr std::size_t size() { return limit; }
+  friend bool operator==(const NodeOperands&, const NodeOperands&) = default;
+
+ private:
+  std::array<NodeId, limit> ids_;
+};
+
 /// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never
 /// values.
 struct Node {
@@ -59,7 +83,7 @@ struct Node {
   DType type = DType::f32;
   Op op = Op::add;
   std::uint8_t arity = 0;
-  std::array<NodeId, 3> operands = {no_node, no_node, no_node};
+  NodeOperands operands = {};
   std::uint64_t payload = 0;
 
   std::span<const NodeId> inputs() const { return {operands.data(), arity}; }
@@ -109,7 +133,8 @@ struct ReductionSpec {
   Reduction kind = Reduction::sum;
   std::uint8_t axes = 0;  ///< bit a: axis a of the operand. Kernel bodies: 0, all reduced axes of the loop are meant
   bool keepdims = false;
-  std::int64_t subtract = 0;  ///< extent only: the number is max(0, elements - subtract)
+  bool refuses_empty = false;  ///< combine: the identity is no value, so there is none of no elements
+  std::int64_t subtract = 0;   ///< extent only: the number is max(0, elements - subtract)
   /// Joins two states of k components: `input` 0..k-1 are the left one, k..2k-1 the right one; k outputs of the same
   /// types. Its leaves are inputs and literals. Associative and commutative. Operand 0 of the node is the state of one
   /// element (k > 1: a tuple), operand 1 the identity.
@@ -156,13 +181,18 @@ class Graph {
   NodeId reduce(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where = {});
   NodeId scan(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where = {});
   NodeId extent(NodeId value, DType type, const ReductionSpec& spec, Location where = {});
-  /// Appends a node of graph `from` whose operands are already ids of this graph (views and reductions carry their
-  /// specification along).
+  /// Operands have the types of the parameters. Equal functions are stored once.
+  NodeId call(const std::shared_ptr<const Function>& function, std::span<const NodeId> operands, Location where = {});
+  /// Appends a node of graph `from` whose operands are already ids of this graph (views, reductions and calls carry
+  /// their specification along).
   NodeId adopt(const Graph& from, const Node& node, Location where = {});
 
   const ViewSpec& view_spec(const Node& node) const { return views_[node.payload]; }
   /// Of a reduce, scan or extent node.
   const ReductionSpec& reduction(const Node& node) const { return reductions_[node.payload]; }
+  /// Of a call node.
+  const Function& function(const Node& node) const { return *functions_[node.payload]; }
+  std::span<const std::shared_ptr<const Function>> functions() const { return functions_; }
   Location location(NodeId id) const { return locations_[id]; }
 
   std::vector<NodeId> outputs;  ///< roots, in the user's order
@@ -174,8 +204,10 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Location> locations_;
   std::uint64_t intern(const ReductionSpec& spec);
+  std::uint64_t intern(const std::shared_ptr<const Function>& function);
   std::vector<ViewSpec> views_;
   std::vector<ReductionSpec> reductions_;
+  std::vector<std::shared_ptr<const Function>> functions_;
   std::unordered_map<Node, NodeId, NodeHash> index_;
   std::unordered_multimap<std::uint64_t, std::uint64_t> view_index_;  // hash of a ViewSpec -> position in views_
 };

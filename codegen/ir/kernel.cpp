@@ -60,6 +60,8 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
   for (std::size_t a = 0; a < accesses.size(); ++a) {
     if (accesses[a].iota) builder.append(ArgumentKind::offset, a, 0, 8, 8);
   }
+  for (std::size_t f = 0; kernel.calls_host && f < kernel.body.functions().size(); ++f)
+    builder.append(ArgumentKind::function, f, 0, 8, 8);
   if (kernel.reduced > 0) {
     builder.append(ArgumentKind::workspace, 0, 0, 8, 8);
     builder.append(ArgumentKind::counters, 0, 0, 8, 8);
@@ -99,6 +101,7 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
 std::string kernel_key(const Kernel& kernel) {
   std::string key = fmt::format("rank {} index {}\n", kernel.rank, kernel.index == IndexWidth::bits32 ? 32 : 64);
   if (kernel.reduced > 0) key += fmt::format("reduced {}\n", kernel.reduced);
+  if (kernel.calls_host) key += "calls host functions\n";
   for (const Access& access : kernel.accesses) {
     key += fmt::format("{} {}{} align {} axes ",
                        access.store  ? "store"

@@ -65,6 +65,7 @@ struct Kernel {
   std::vector<Access> accesses;   ///< loads and iotas first, then one per output
   std::vector<DType> parameters;  ///< storage type of each scalar parameter
   Graph body;                     ///< load/iota/parameter/literal leaves; outputs[k] is stored by store access k
+  bool calls_host = false;        ///< CPU kernels: user functions are called through arguments
   std::string comment;            ///< the expression, one line, for the header of the generated text
 
   std::size_t first_store() const;  ///< index of the first store access
@@ -85,6 +86,7 @@ enum class ArgumentKind : std::uint8_t {
   parameter,  ///< scalar parameter `a` in its compute type (f16/bf16 as f32, b1 as u8)
   workspace,  ///< pointer to LaunchShape::workspace_bytes of scratch memory (kernels with reduced axes)
   counters,   ///< pointer to LaunchShape::counters zeros of u32, which the kernel leaves zero (the same)
+  function,   ///< pointer to the HostCall of function `a` of the body (`calls_host` only)
 };
 
 struct Argument {

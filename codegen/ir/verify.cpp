@@ -208,16 +208,32 @@ bool is_allowed(NodeKind kind, Place place) {
     case NodeKind::scan:
     case NodeKind::tuple:
     case NodeKind::element:
+    case NodeKind::call:
       return !is_combiner(place);
     default:
       return true;
   }
 }
 
+std::string call_problem(const Graph& graph, const Node& node, Place place) {
+  if (node.payload >= graph.functions().size()) return "names no function";
+  const Function& function = graph.function(node);
+  if (node.arity != function.parameters.size())
+    return fmt::format("has {} operands, {} takes {}", node.arity, function.name, function.parameters.size());
+  for (std::size_t i = 0; i < node.arity; ++i) {
+    if (graph[node.operands[i]].type != function.parameters[i])
+      return fmt::format("operand {} is {}, {} takes {}", i, name_of(graph[node.operands[i]].type), function.name,
+                         name_of(function.parameters[i]));
+  }
+  const bool widened = is_body(place) && node.type == compute_type(function.result);
+  return node.type != function.result && !widened ? "has another type than its function returns" : "";
+}
+
 std::string shift_problem(const Graph& graph, const Node& node) {
   const std::vector<std::int64_t>& numbers = graph.view_spec(node).numbers;
   const bool fills = !numbers.empty() && numbers[0] == static_cast<std::int64_t>(ViewSpec::Boundary::fill);
-  if (node.arity != (fills ? 2u : 1u)) return fmt::format("has {} operands, its boundary takes another number", node.arity);
+  if (node.arity != (fills ? 2u : 1u))
+    return fmt::format("has {} operands, its boundary takes another number", node.arity);
   return type_problem(graph, node).empty() && graph[node.operands[node.arity - 1]].type == node.type
              ? ""
              : "a shift keeps the type of its operands";
@@ -230,6 +246,8 @@ std::string kind_problem(const Graph& graph, const Node& node, Place place) {
     case NodeKind::reduce:
     case NodeKind::scan:
       return reduction_problem(graph, node, place);
+    case NodeKind::call:
+      return call_problem(graph, node, place);
     default:
       break;
   }

@@ -14,7 +14,7 @@
 //                (real part first in the argument block) only under real_part/imag_part or as an output.
 //   literal      b1, integers, f32, f64; bits in `payload`.
 //   real_part, imag_part   f32 of a c64, f64 of a c128 load or parameter.
-//   complex      an output only: c64 of two f32, c128 of two f64.
+//   complex      an output or operand of a call only: c64 of two f32, c128 of two f64.
 //   bitcast      f32 <-> u32/i32, f64 <-> u64/i64.
 //   mulhi        u32: upper 32 bits of the 64-bit product.
 //   cast         b1 -> integer or f32/f64 (0 or 1); integer -> integer (extends by the source's signedness, or keeps
@@ -35,6 +35,8 @@
 //                with the sign if signed), eq ne lt le gt ge (-> b1; both operands of one type), where, minimum
 //                maximum.
 //     b1         bit_and bit_or bit_xor bit_not, where.
+//   call         a function of the user's of operands of exactly its parameters' types, which may be c64 and c128 (a load,
+//                parameter, call or `complex`). Of its result type, f32 for f16/bf16; a complex one is used like a load's.
 //   where        operand 0 is b1; operands 1 and 2 have the node's type. Both arms are total, so evaluating both is
 //   fine. outputs      a node of the store access's type: b1 (store 0 or 1), integers, f32, f64, a cast or load of
 //   f16/bf16, a

@@ -29,6 +29,7 @@ NodeId widened(Builder& b, Node& node) {
     case NodeKind::scan:
     case NodeKind::tuple:
     case NodeKind::element:
+    case NodeKind::call:
       node.type = DType::f32;
       return no_node;
     default:

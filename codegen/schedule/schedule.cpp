@@ -210,7 +210,7 @@ std::uint32_t grid_x(std::int64_t blocks) {
 std::string Schedule::key() const {
   std::string text = fmt::format("{}/b{}/v{}/i{}/t{}/m{}/{}", static_cast<int>(form), block, vector, items, tile,
                                  min_blocks, whole_vectors ? "whole" : "any");
-  if (form < Template::row_reduction) return text;
+  if (form < Template::row_reduction) return grid > 0 ? text + "/p" : text;
   return text + fmt::format("/l{}/r{}/{}{}{}{}c{}", lanes, rows, resident ? "h" : "", whole_rows ? "w" : "",
                             split ? "s" : "", grid > 0 ? "p" : "", cluster);
 }
@@ -276,7 +276,10 @@ LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const E
     shape.grid[0] = grid_x(ceil_divide(inner, schedule.tile));
     fold(shape, ceil_divide(turned, schedule.tile) * (turned > 0 ? rows / turned : 0));
   } else {
-    const auto block = block_shape(ceil_divide(inner, std::int64_t{schedule.vector} * schedule.items), schedule.block);
+    const auto columns = static_cast<std::uint32_t>(schedule.columns);
+    const auto block =
+        columns > 1 ? std::array{columns, static_cast<std::uint32_t>(schedule.block) / columns}
+                    : block_shape(ceil_divide(inner, std::int64_t{schedule.vector} * schedule.items), schedule.block);
     shape.block = {block[0], block[1], 1};
     shape.grid[0] = grid_x(ceil_divide(inner, std::int64_t{block[0]} * schedule.vector * schedule.items));
     fold(shape, ceil_divide(rows, block[1]));

@@ -44,8 +44,9 @@ struct Schedule {
   bool whole_rows = false;  ///< rows: every thread has whole vectors only. Else positions are compared with the end
   bool split = false;       ///< several blocks share a row (or column): partial results, joined by the last one
   int cluster = 1;          ///< blocks that hold one row together
-  int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work
-  int columns = 1;          ///< column_reduction, scan: threads side by side along the kept axes; not in the text
+  int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work; or tiles
+  int columns = 1;          ///< column_reduction, scan: threads side by side along the kept axes; not in the text.
+                            ///< Elementwise rows: > 1 where the caller says how many stand along the innermost axis
   int parts = 1;            ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
   std::string reason;       ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text

@@ -32,7 +32,12 @@
 #include <kiln/detail/jit_arguments.h>
 #include <kiln/detail/raw_arguments.h>
 #include <kiln/jit.h>
+#include <kiln/user_function.h>
+#include <kiln/ufunc.h>
+#include <kiln/detail/loops.h>
+#include <kiln/gufunc.h>
 #include <kiln/raw_kernel.h>
+#include <kiln/graph.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
 #include <kiln/error.h>

@@ -67,7 +67,8 @@ auto shift(const X& x, const Shape& by, const B& boundary, Where w) {
     using C = decltype(boundary.value);
     require_fill<type.type, C>();
     if constexpr (role_of<X> == Role::traced) {
-      const NodeId node = x.node_as(type.type, w), fill = kiln::detail::node_as(x.recorder(), boundary.value, type.type, w);
+      const NodeId node = x.node_as(type.type, w),
+                   fill = kiln::detail::node_as(x.recorder(), boundary.value, type.type, w);
       return X(x.recorder(), record_shift(x.recorder(), node, &fill, Beyond::fill, by.data(), count, w));
     } else {
       const auto e = expression_of(x, false);

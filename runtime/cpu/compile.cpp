@@ -1,5 +1,6 @@
 // runtime/cpu/compile.cpp -- LLVM IR text to an image through libkiln_cpu.so; faults carry the numbered text.
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <memory>
@@ -61,6 +62,7 @@ Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bo
   const char* image = static_cast<const char*>(library.image(result.get(), &size));
   binary.image.assign(image, image + size);
   binary.entry = source.entry;
+  binary.compiler = library.version();
   if (want_assembly) binary.ptx = library.assembly(result.get());
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
   KILN_LOG(2, "kernel {} for the CPU: compiled in {:.1f} ms, {} bytes", source.entry, elapsed.count(),
@@ -70,9 +72,24 @@ Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bo
 }
 
 std::string cpu_compiler_identity() {
+  // Once found it stays: a file that is replaced later is not the library that this process has loaded or will load.
+  static std::atomic<const std::string*> known{nullptr};
+  if (const std::string* const identity = known.load(std::memory_order_acquire)) return *identity;
   const std::string path = compiler_library_path();
-  if (!path.empty()) return fmt::format("{} interface {}", files::identity(path), KILN_CPU_INTERFACE);
-  return fmt::format("{} interface {}", compiler_library().version(), KILN_CPU_INTERFACE);
+  std::string identity;
+  if (!path.empty()) {
+    identity = files::identity(path);
+  } else {
+    try {
+      identity = compiler_library().version();  // somewhere on the loader's path
+    } catch (const DeviceError&) {
+      return "none";
+    }
+  }
+  identity += fmt::format(" interface {}", KILN_CPU_INTERFACE);
+  const auto* const made = new std::string(std::move(identity));
+  known.store(made, std::memory_order_release);  // a race leaks a line of text
+  return *made;
 }
 
 }  // namespace kiln::runtime

@@ -20,7 +20,8 @@ int cpu_vector_bits(const std::string& arch);
 /// `want_assembly` puts assembly text into Binary::ptx.
 Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bool want_assembly = false);
 
-/// What produces images, for cache keys. Does not load the compiler when its file can be found.
+/// What produces images, for cache keys. Does not load the compiler when its file can be found. "none" if there is
+/// none.
 std::string cpu_compiler_identity();
 
 std::unique_ptr<Backend> make_cpu_backend();

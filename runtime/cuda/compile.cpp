@@ -149,6 +149,7 @@ Binary compile_for(const KernelSource& source, const CompileOptions& options, bo
   binary.is_ptx = target.is_ptx;
   binary.image = target.is_ptx ? program.ptx() : program.cubin();
   binary.entry = source.expression.empty() ? source.entry : program.lowered_name(source.expression);
+  binary.compiler = fmt::format("NVRTC {}.{}", library.major, library.minor);
   read_resources(log, binary.entry, binary);
   binary.log = readable_log(log);
   binary.options = options;

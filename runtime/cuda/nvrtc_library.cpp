@@ -2,7 +2,6 @@
 #include "runtime/cuda/nvrtc_library.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 
 #include <mutex>
 
@@ -20,7 +19,8 @@ constexpr int oldest_major = 12;
 
 struct State {
   std::mutex mutex;
-  bool searched = false;
+  bool searched = false;    // everywhere
+  bool identified = false;  // by the first place that has one
   bool hidden = false;  // by a test
   NvrtcSearch search;
   std::string identity;
@@ -37,7 +37,13 @@ void search_once(State& s) {
   if (s.searched) return;
   s.searched = true;
   s.search = search_nvrtc(s.hidden ? NvrtcPlaces{} : nvrtc_places());
-  s.identity = s.search.found.empty() ? "none" : files::identity(s.search.found.front());
+}
+
+void identify_once(State& s) {
+  if (s.identified) return;
+  s.identified = true;
+  const std::string path = s.hidden ? "" : first_nvrtc();
+  s.identity = path.empty() ? "none" : files::identity(path);
 }
 
 /// NVRTC opens its builtins library by bare name and ignores its own directory, so a copy outside the loader's path (a
@@ -104,6 +110,7 @@ const Nvrtc& nvrtc() {
       continue;
     }
     s.identity = files::identity(path);
+    s.identified = true;
     KILN_LOG(1, "{}", library->description());
     s.library = std::move(library);
     warn_if_not_named(s);
@@ -120,9 +127,11 @@ const Nvrtc& nvrtc() {
 std::string compiler_identity() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  search_once(s);
+  identify_once(s);
   return s.identity;
 }
+
+void load_compiler() { nvrtc(); }
 
 std::string compiler_description() {
   State& s = state();
@@ -142,7 +151,7 @@ void hide_nvrtc_for_tests(bool hidden) {
 void search_nvrtc_again_for_tests() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  s.searched = false;
+  s.searched = s.identified = false;
   if (s.library) s.retired.push_back(std::move(s.library));  // references to it may be held
 }
 

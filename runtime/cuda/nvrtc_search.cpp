@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
+
+#include <fmt/format.h>
 
 #include "support/env.h"
 
@@ -14,6 +15,7 @@ namespace kiln::runtime::cuda {
 namespace {
 
 constexpr int oldest_major = 12;
+constexpr int newest_major = 24;  // asking for a name costs less than reading a folder with thousands of them
 constexpr std::string_view library_name = "libnvrtc.so";
 
 /// Paths that match, in the order of the file system's names, last first: cuda-13.0 before cuda-12.4.
@@ -88,30 +90,19 @@ std::vector<std::string> python_directories() {
   return directories;
 }
 
-/// N of "libnvrtc.so.N", 0 for "libnvrtc.so", -1 for other names (libnvrtc.so.12.4.99 is reached through its short
-/// name).
-int major_of(std::string_view path) {
-  std::string_view name = path.substr(path.rfind('/') + 1);
-  if (!name.starts_with(library_name)) return -1;
-  name.remove_prefix(library_name.size());
-  if (name.empty()) return 0;
-  int major = -1;
-  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), major);
-  return name[0] == '.' && error == std::errc() && end == name.data() + name.size() ? major : -1;
-}
-
 bool exists(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0;
 }
 
+/// libnvrtc.so.12.4.99 is reached through its short name.
 void look_in(const std::string& directory, NvrtcSearch& search) {
-  std::vector<std::string> names;
-  for (std::string& path : matches(directory + "/" + std::string(library_name) + "*"))
-    if (const int major = major_of(path); (major == 0 || major >= oldest_major) && exists(path))
-      names.push_back(std::move(path));
-  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return major_of(a) > major_of(b); });
-  append(search.found, std::move(names));
+  if (!exists(directory)) return;
+  const std::string path = fmt::format("{}/{}", directory, library_name);
+  for (int major = newest_major; major >= oldest_major; --major)
+    if (std::string versioned = fmt::format("{}.{}", path, major); exists(versioned))
+      search.found.push_back(std::move(versioned));
+  if (exists(path)) search.found.push_back(path);
 }
 
 }  // namespace
@@ -123,6 +114,15 @@ NvrtcPlaces nvrtc_places() {
   append(places.directories, toolkit_directories());
   append(places.directories, python_directories());
   return places;
+}
+
+std::string first_nvrtc() {
+  NvrtcSearch search = search_nvrtc({setting("KILN_NVRTC"), {}});
+  for (const auto& directories : {loader_directories, toolkit_directories, python_directories}) {
+    if (!search.found.empty()) break;
+    search = search_nvrtc({"", directories()});
+  }
+  return search.found.empty() ? "" : search.found.front();
 }
 
 NvrtcSearch search_nvrtc(const NvrtcPlaces& places) {

@@ -20,4 +20,7 @@ struct NvrtcSearch {
 /// Looks at names only: nothing is loaded.
 NvrtcSearch search_nvrtc(const NvrtcPlaces& places);
 
+/// The library that search_nvrtc(nvrtc_places()) finds first, empty if none: stops there, which every start does.
+std::string first_nvrtc();
+
 }  // namespace kiln::runtime::cuda

@@ -22,6 +22,8 @@ std::vector<std::string> toolkit_includes(const KernelSource&) { return {}; }
 
 std::string toolkit_identity(const std::vector<std::string>&) { return ""; }
 
+void load_compiler() {}  // compile() says why there is none
+
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason) {
   reason = reason_text;
   return {};

@@ -102,8 +102,23 @@ codegen::DeviceTraits device() {
   return traits;
 }
 
-codegen::Schedule schedule_of(const Case& test) {
-  return codegen::choose_schedule(test.kernel, test.extents, device());
+codegen::Schedule wished(const codegen::Kernel& kernel, const codegen::Extents& extents,
+                         const codegen::LaunchWish& wish) {
+  codegen::Schedule schedule = codegen::choose_schedule(kernel, extents, device());
+  std::string problem = codegen::apply_wish(kernel, extents, wish, schedule);
+  LaunchShape shape = codegen::launch_shape(kernel, schedule, extents);
+  problem += codegen::apply_grid(wish, schedule, shape);
+  if (!problem.empty()) schedule.reason = problem;  // which no test expects
+  return schedule;
+}
+
+codegen::Schedule schedule_of(const Case& test) { return wished(test.kernel, test.extents, test.wish); }
+
+LaunchShape shape_of(const Case& test) {
+  codegen::Schedule schedule = schedule_of(test);
+  LaunchShape shape = codegen::launch_shape(test.kernel, schedule, test.extents);
+  codegen::apply_grid(test.wish, schedule, shape);
+  return shape;
 }
 
 KernelSource source_of(const Case& test) { return codegen::emit_cuda(test.kernel, schedule_of(test), {}); }

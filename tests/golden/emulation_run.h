@@ -57,6 +57,9 @@ Arguments fill(const Case& test, const Call& call) {
       case codegen::ArgumentKind::counters:
         ADD_FAILURE() << "an elementwise kernel has no workspace";
         break;
+      default:
+        ADD_FAILURE() << "the kernels of these tests have no such argument";
+        break;
     }
   }
   return arguments;
@@ -79,8 +82,7 @@ template <class Arguments>
 void run(const Case& test, void (*kernel)(const Arguments), const Call& call) {
   const auto arguments = fill<Arguments>(test, call);
   const codegen::Schedule schedule = schedule_of(test);
-  emulation::launch(codegen::launch_shape(test.kernel, schedule, test.extents),
-                    schedule.form == codegen::Template::transpose, [&] { kernel(arguments); });
+  emulation::launch(shape_of(test), schedule.form == codegen::Template::transpose, [&] { kernel(arguments); });
 }
 
 /// Aligned to 16 bytes as device memory is, exactly as long as the data, so that sanitizers see every overrun.

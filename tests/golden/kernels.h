@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/emit/emit.h"
+#include "codegen/schedule/launch_wish.h"
 
 namespace kiln::golden {
 
@@ -15,6 +16,7 @@ struct Case {
   std::string name;  ///< tests/golden/<name>.cu
   codegen::Kernel kernel;
   codegen::Extents extents;
+  codegen::LaunchWish wish = {};  ///< of the caller
 };
 
 /// Builds a kernel access by access; `axes` is written outermost first with c(ontiguous), b(roadcast), s(trided).
@@ -49,6 +51,10 @@ std::vector<Case> cases();
 codegen::DeviceTraits device();
 
 codegen::Schedule schedule_of(const Case& test);
+LaunchShape shape_of(const Case& test);
+/// The schedule chosen for `extents`, changed as the caller wishes.
+codegen::Schedule wished(const codegen::Kernel& kernel, const codegen::Extents& extents,
+                         const codegen::LaunchWish& wish);
 KernelSource source_of(const Case& test);
 
 }  // namespace kiln::golden

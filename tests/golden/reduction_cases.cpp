@@ -109,6 +109,29 @@ void clusters(std::vector<ReductionCase>& cases) {
   cases.push_back({"cluster2_axes", two_kept_two_reduced_kernel(IndexWidth::bits32, 16), together(2, 4, 2, 1)});
 }
 
+/// What choose_schedule chose for these extents, in the caller's blocks and elements per thread.
+void wishes(std::vector<ReductionCase>& cases) {
+  const Kernel sum = sum_kernel(DType::f32, "sc", 1), softmax = softmax_kernel(DType::bf16);
+  const auto add = [&](const char* name, const Kernel& kernel, std::vector<std::int64_t> extents, int block,
+                       int items) {
+    codegen::LaunchWish wish;
+    wish.block[0] = block;
+    wish.items = items;
+    cases.push_back({name, kernel, wished(kernel, {std::move(extents)}, wish)});
+  };
+  add("wish_lanes_block", sum, {1 << 20, 64}, 64, 0);
+  add("wish_lanes_items", sum, {1 << 20, 64}, 0, 4);
+  add("wish_lanes_to_block", sum, {1 << 20, 512}, 128, 4);
+  add("wish_block", sum, {4096, 1024}, 64, 0);
+  add("wish_block_items", sum, {4096, 1024}, 64, 16);
+  add("wish_block_to_lanes", sum, {4096, 1024}, 32, 32);
+  add("wish_not_held", sum, {4096, 1024}, 32, 8);
+  add("wish_split", sum_kernel(DType::f32, "c", 1), {1 << 26}, 64, 8);
+  add("wish_softmax", softmax, {4096, 4096}, 256, 0);
+  add("wish_softmax_again", softmax, {4096, 4096}, 64, 0);
+  add("wish_softmax_items", softmax, {65536, 256}, 32, 16);
+}
+
 }  // namespace
 
 std::vector<Case> golden_reductions() {
@@ -131,6 +154,7 @@ std::vector<ReductionCase> row_cases() {
   sums(cases);
   chains(cases);
   clusters(cases);
+  wishes(cases);
   cases.push_back({"logsumexp_steps", logsumexp_kernel(DType::bf16), form(64, 64, 8, 2)});
   cases.push_back({"logsumexp_split", logsumexp_kernel(DType::f32), split(form(64, 64, 4, 2))});
   cases.push_back({"argmax_steps", argmax_kernel(DType::f32, "sc"), form(64, 64, 4, 2)});

@@ -85,10 +85,9 @@ void ReductionRun::launch(const codegen::Schedule& schedule, void (*call)(const 
       case codegen::ArgumentKind::counters:
         put(counters.data());
         break;
-      case codegen::ArgumentKind::fold_start:
-      case codegen::ArgumentKind::fold_step:
-      case codegen::ArgumentKind::fold_length:
-        FAIL() << "kernels with reduced axes read nothing displaced";
+      default:
+        ADD_FAILURE() << "the kernels of these tests have no such argument";
+        break;
     }
   }
   emulation::launch(shape, true, [&] { call(block.data()); }, order);

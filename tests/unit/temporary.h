@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -18,8 +19,9 @@ namespace kiln::test {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "kiln-test-XXXXXX").string();
+  TemporaryDirectory() : TemporaryDirectory(std::filesystem::temp_directory_path()) {}
+  explicit TemporaryDirectory(const std::filesystem::path& parent) {
+    std::string name = (parent / "kiln-test-XXXXXX").string();
     if (!mkdtemp(name.data())) std::abort();
     path = name;
   }
@@ -31,6 +33,11 @@ class TemporaryDirectory {
   }
   std::string path;
 };
+
+/// Memory where there is such a place: tests that write ten thousand files.
+inline std::filesystem::path fast_place() {
+  return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
 
 /// Sets (or, with null, unsets) a variable until the end of the scope, and lets kiln see it.
 class Variable {
@@ -73,6 +80,10 @@ class Warnings {
   std::vector<std::string> texts() {
     const std::lock_guard lock(mutex_);
     return texts_;
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    texts_.clear();
   }
 
  private:

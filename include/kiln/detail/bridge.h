@@ -177,12 +177,16 @@ struct Call {
   const char* name = nullptr;  ///< the user's name for a jit function, or null
   CodeOptions options;
   const LaunchControl* launch = nullptr;
+  Site* group = nullptr;     ///< of the compiled function, whose argument types may have sites of their own
   bool is_function = false;  ///< of a traced lambda, whose lines stand in for a call that does not know its own
   Where where;
 };
 
 /// Frees the table of a site that belongs to a jit object. Static sites are never freed.
 KILN_API void destroy(Site& site) noexcept;
+
+/// From here on argument types that the function was not compiled for are a TypeError.
+KILN_API void seal(Site& group);
 
 /// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current
 /// stream.

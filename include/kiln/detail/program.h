@@ -22,11 +22,13 @@ struct Instruction {
     argument,   ///< a number given to a traced function: recorded where it is used
     constant,   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
     structure,  ///< slot: two words that say more about the next instruction; part of the key
-    reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
+    call,       ///< its structure is a function of make_function; slot, as for the following: where it was written
+    reduction,  ///< its structure is a ReductionCall
     tuple,
     component,  ///< its structure is the number of the component
-    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
+    viewed,     ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
                 ///< operand is what it fills with
+    traced      ///< its structure is a FunctionTrace without environment, which records the operation
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -65,6 +67,13 @@ KILN_API void compose(Slot* to, Where where, Take take, const void* a, const voi
 /// Writes the slots of one operand.
 KILN_API void compose(Slot* to, Take take, const void* a) noexcept;
 
+/// One of many operands.
+struct OperandSlots {
+  const void* slots;
+  Take take;
+};
+KILN_API void compose(Slot* to, Where where, const OperandSlots* operands, unsigned count) noexcept;
+
 /// The slots of an expression, which own what they refer to. One type serves all expressions of a size.
 template <unsigned N>
 struct Slots {
@@ -75,6 +84,7 @@ struct Slots {
   Slots(Where where, Take take, const void* a, const void* b, const void* c) noexcept {
     compose(items, where, take, a, b, c);
   }
+  Slots(Where where, const OperandSlots* operands, unsigned count) noexcept { compose(items, where, operands, count); }
   Slots(Take take, const void* a) noexcept { compose(items, take, a); }
   Slots(const Slots& other) noexcept { copy_slots(items, other.items, N); }
   Slots(Slots&& other) noexcept { move_slots(items, other.items, N); }
@@ -129,6 +139,7 @@ struct Evaluation {
   const void* signature = nullptr;  ///< tells apart the argument types that share a site; part of the key
   const char* name = nullptr;
   const LaunchControl* launch = nullptr;
+  Site* group = nullptr;  ///< of the function; see Call
   CodeOptions options = {};
   Where where = {};  ///< of the evaluation; the operations of the parts usually know better
 };
@@ -160,6 +171,29 @@ KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 KILN_API Handle counter_operand(const std::int64_t* shape, int rank);
 /// A shared copy of the expression, as the slot that refers to it. Operands are retained.
 KILN_API Slot make_fragment(const Parts& parts);
+
+/// A function of CUDA text as kl::function describes it. `thunk` computes `count` results from arrays of arguments: see
+/// codegen/ir/function.h. The library takes over `context`, which `destroy` frees; a `shared` one is no state, and
+/// equal descriptions with it are one function.
+struct FunctionText {
+  using Thunk = void (*)(const void* context, unsigned char* block, std::int64_t stride, std::int64_t count);
+  const char* name = nullptr;
+  const char* const* parameter_names = nullptr;
+  const DType* parameters = nullptr;
+  unsigned count = 0;
+  DType result = DType::f32;
+  const char* text = nullptr;
+  const char* preamble = nullptr;
+  Thunk thunk = nullptr;  ///< null: no host version
+  const void* context = nullptr;
+  void (*destroy)(const void* context) = nullptr;
+};
+/// The structure slot of calls; the caller owns the reference that it holds. TypeError: names that are no identifiers,
+/// or text that returns nothing.
+KILN_API Slot make_function(const FunctionText& function, Where where);
+/// The same function with declarations before it.
+KILN_API Slot with_preamble(const Slot& function, const char* preamble);
+KILN_API NodeId record_call(Recorder& recorder, const Slot& function, const NodeId* operands, unsigned count, Where);
 
 /// ShapeError unless `count` values fill `shape` exactly.
 KILN_API void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where where);

@@ -172,6 +172,45 @@ TEST_F(BinaryCacheTest, EditedHeaderMakesANewKernel) {
   EXPECT_TRUE(entries().empty());
 }
 
+// An editor saves a header while the kernel is compiled: nobody knows which text the compiler read.
+std::string edited_header;
+Binary compile_beside_an_editor(const KernelSource& source, const CompileOptions& options) {
+  test::write_text(edited_header, "#define FACTOR 3\n");
+  return fake_compile(source, options);
+}
+
+TEST_F(BinaryCacheTest, HeaderEditedDuringTheCompileKeepsTheKernelOffTheDisk) {
+  const test::TemporaryDirectory headers;
+  edited_header = headers.path + "/factor.h";
+  CompileOptions options = make_options();
+  options.extra = {"-I" + headers.path};
+  const KernelSource source = make_source("#include <factor.h>\nFACTOR");
+  test::write_text(edited_header, "#define FACTOR 2\n");
+  use_compiler_for_tests(compile_beside_an_editor);
+  lookup(source, options);
+  EXPECT_TRUE(entries().empty());
+  fresh_process();
+  lookup(source, options);
+  EXPECT_EQ(compiles, 1);
+  EXPECT_EQ(entries().size(), 1u) << "the next process stores it";
+}
+
+// C08: results follow the header, and going back to the old text finds the old kernel.
+TEST_F(BinaryCacheTest, KernelsFollowTheirHeaders) {
+  const test::TemporaryDirectory headers;
+  CompileOptions options = make_options();
+  options.extra = {"--include-path=" + headers.path};
+  const KernelSource source = make_source("#include \"factor.h\"\nFACTOR");
+  int expected = 0;
+  for (const char* const text : {"2", "3", "2", "3"}) {
+    test::write_text(headers.path + "/factor.h", text);
+    fresh_process();
+    lookup(source, options);
+    EXPECT_EQ(compiles, expected < 2 ? 1 : 0) << expected;
+    ++expected;
+  }
+}
+
 TEST_F(BinaryCacheTest, KeyNamesTheBuildOfKilnAndOfTheCompiler) {
   const CacheKey key = make_cache_key(make_source("x"), make_options());
   EXPECT_FALSE(kiln_build().empty());

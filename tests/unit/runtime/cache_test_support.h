@@ -11,6 +11,7 @@
 #include "runtime/cache_key.h"
 #include "runtime/disk_cache.h"
 #include "support/check.h"
+#include "support/file_faults.h"
 #include "support/files.h"
 #include "tests/unit/temporary.h"
 
@@ -56,7 +57,8 @@ inline CompileOptions make_options(const std::string& arch = "sm_90") {
 
 class CacheTest : public ::testing::Test {
  protected:
-  CacheTest() { fresh_process(); }
+  CacheTest() : CacheTest(test::fast_place()) {}
+  explicit CacheTest(const std::filesystem::path& place) : directory_(place) { fresh_process(); }
   ~CacheTest() override {
     files::set_fault_hook(nullptr);
     use_compiler_for_tests(nullptr);
@@ -71,11 +73,19 @@ class CacheTest : public ::testing::Test {
     use_compiler_for_tests(fake_compile);
     compiles = 0;
   }
-  /// All files of the cache but the note about the compiler: entries, and whatever should not be there.
+  /// All files of the cache but the notes about compilers: entries, and whatever should not be there.
   std::vector<std::string> entries() {
     std::vector<std::string> found = test::files_below(directory_.path);
     std::erase(found, directory_.path + "/nvrtc");
+    std::erase(found, directory_.path + "/llvm");
     return found;
+  }
+  /// An empty directory and a new process.
+  void fresh_cache() {
+    std::filesystem::remove_all(directory_.path);
+    std::filesystem::create_directory(directory_.path);
+    std::filesystem::permissions(directory_.path, std::filesystem::perms::owner_all);
+    fresh_process();
   }
   /// Runs one look-up and checks that the result is the right kernel.
   std::shared_ptr<const Binary> lookup(const KernelSource& source, const CompileOptions& options) {

@@ -40,7 +40,7 @@ TEST_F(DiskCacheTest, TruncatedEntriesAreReplaced) {
   const std::string path = entry_of(source);
   const std::string good = test::read_text(path);
   for (const std::size_t length :
-       {std::size_t{0}, std::size_t{1}, std::size_t{95}, std::size_t{96}, good.size() / 2, good.size() - 1}) {
+       {std::size_t{0}, std::size_t{1}, std::size_t{103}, std::size_t{104}, good.size() / 2, good.size() - 1}) {
     test::write_text(path, good.substr(0, length));
     expect_replaced(source, "length " + std::to_string(length));
   }
@@ -167,7 +167,7 @@ int fail_step(files::Step step, const char*) { return step == failing_step ? fai
 
 TEST_F(DiskCacheTest, WriteErrorsAreOneWarningAndNoFailure) {
   const std::pair<files::Step, int> faults[] = {
-      {files::Step::write, ENOSPC},     {files::Step::sync, EIO},
+      {files::Step::write, ENOSPC},     {files::Step::close, EIO},
       {files::Step::open_write, EROFS}, {files::Step::open_write, EACCES},
       {files::Step::rename, EEXIST},    {files::Step::rename, ENOENT},
       {files::Step::rename, EXDEV},     {files::Step::make_directory, EDQUOT},

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "runtime/binary_cache.h"
+#include "runtime/cache_key.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "tests/unit/temporary.h"
@@ -195,6 +196,65 @@ TEST(NvrtcTest, CachedKernelsAreFoundWithoutNvrtc) {
       EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   cuda::hide_nvrtc_for_tests(false);
+  reset_binary_cache();
+}
+
+// C08: another NVRTC, or the same file upgraded in its place, makes other keys; nothing is loaded to know that.
+TEST(NvrtcTest, AnotherNvrtcMakesAnotherKey) {
+  const test::TemporaryDirectory a, b;
+  test::write_text(a.path + "/libnvrtc.so.13", "one");
+  test::write_text(b.path + "/libnvrtc.so.13", "another");
+  const auto key_with = [](const std::string& directory) {
+    const test::Variable named("KILN_NVRTC", directory.c_str());
+    cuda::search_nvrtc_again_for_tests();
+    return make_cache_key(saxpy(), options_for("sm_90")).text;
+  };
+  const std::string first = key_with(a.path), second = key_with(b.path);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first, key_with(a.path));
+  test::write_text(a.path + "/libnvrtc.so.13", "upgraded");
+  EXPECT_NE(first, key_with(a.path));
+  cuda::search_nvrtc_again_for_tests();
+}
+
+TEST(NvrtcTest, TheFirstPlaceIsTheOneTheWholeSearchPrefers) {
+  const test::TemporaryDirectory a, home;
+  const auto expect_equal = [] {
+    const std::vector<std::string> found = cuda::search_nvrtc(cuda::nvrtc_places()).found;
+    EXPECT_EQ(cuda::first_nvrtc(), found.empty() ? "" : found.front());
+  };
+  expect_equal();
+  const test::Variable loader("LD_LIBRARY_PATH", a.path.c_str()), packages("HOME", home.path.c_str());
+  std::filesystem::create_directories(home.path + "/.local/lib/python3.11/site-packages/nvidia/cu13/lib");
+  test::write_text(home.path + "/.local/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13", "");
+  expect_equal();
+  test::write_text(a.path + "/libnvrtc.so.12", "");
+  expect_equal();
+  EXPECT_EQ(cuda::first_nvrtc(), a.path + "/libnvrtc.so.12");
+  const test::Variable named("KILN_NVRTC", (a.path + "/none").c_str());
+  expect_equal();
+}
+
+// The first NVRTC found by name cannot be opened: entries carry the name of the one that made them, and are found again.
+TEST(NvrtcTest, EntriesNameTheCompilerThatMadeThem) {
+  NEEDS_NVRTC();
+  const test::TemporaryDirectory cache, broken;
+  test::write_text(broken.path + "/libnvrtc.so.13", "not a library");
+  const test::Variable directory("KILN_CACHE_DIR", cache.path.c_str());
+  const auto run = [&](std::uint64_t compiles, std::uint64_t hits) {
+    return in_child(broken.path, [&] {
+      reset_binary_cache();
+      const std::string before = make_cache_key(saxpy(), options_for("sm_90")).compiler;
+      cached_binary(saxpy(), options_for("sm_90"));
+      const std::string after = make_cache_key(saxpy(), options_for("sm_90")).compiler;
+      return before != after && cache_counters().compiles == compiles && cache_counters().disk_hits == hits;
+    });
+  };
+  EXPECT_EQ(run(1, 0), 0);
+  EXPECT_EQ(run(0, 1), 0) << "the second process finds the first one's entry";
+  reset_binary_cache();
+  cached_binary(saxpy(), options_for("sm_90"));
+  EXPECT_EQ(cache_counters().disk_hits, 1u) << "and so does one in which the good NVRTC comes first";
   reset_binary_cache();
 }
 

@@ -1,4 +1,5 @@
 // tests/unit/support/files_test.cpp -- private reads, atomic publication, directory checks, injected faults.
+#include "support/file_faults.h"
 #include "support/files.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ TEST_F(FilesTest, PublishedFileReadsBackAndLeavesNoTemporary) {
 
 TEST_F(FilesTest, EveryFailingStepKeepsTheOldFileAndLeavesNothingBehind) {
   ASSERT_EQ(publish(path_, "old"), 0);
-  for (const Step step : {Step::open_write, Step::write, Step::sync, Step::rename}) {
+  for (const Step step : {Step::open_write, Step::write, Step::close, Step::rename}) {
     failing_step = step;
     failing_error = ENOSPC;
     set_fault_hook(fail_step);
@@ -60,7 +61,7 @@ TEST_F(FilesTest, EveryFailingStepKeepsTheOldFileAndLeavesNothingBehind) {
 
 TEST_F(FilesTest, KilledWriterLeavesTheOldFileWhole) {
   ASSERT_EQ(publish(path_, "old"), 0);
-  for (const Step step : {Step::write, Step::sync, Step::rename}) {
+  for (const Step step : {Step::write, Step::close, Step::rename}) {
     failing_step = step;
     const pid_t child = ::fork();
     if (child == 0) {
