@@ -69,6 +69,7 @@ void Drafting::build_groups() {
 void Drafting::run_passes(Segment& segment) const {
   codegen::PassOptions passes;
   passes.holds_rows = segment.holds_rows;
+  passes.joins_exponentials = segment.joins_exponentials;
   const auto reduced = segment.loop.span().last(static_cast<std::size_t>(segment.reduced));
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
