@@ -6,6 +6,7 @@
 
 #include "dsl/session.h"
 #include "runtime/activity.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -61,10 +62,10 @@ std::size_t bytes_of(const Layout& layout) { return static_cast<std::size_t>(lay
 
 /// Throws when the copy would have to wait for a stream that is being captured into a graph.
 void check_not_capturing(const char* operation, Backend& backend, NativeStream stream, Where where) {
-  if (backend.is_capturing(stream)) {
+  if (runtime::recording_of(backend, stream) || backend.is_capturing(stream)) {
     fail<DeviceError>(
-        "[{}] cannot wait for a stream that is being captured into a CUDA graph{}; copy before or after the capture",
-        operation, place(where));
+        "[{}] cannot wait for work that is being captured into a graph{}; copy before or after the capture", operation,
+        place(where));
   }
 }
 
@@ -129,7 +130,8 @@ namespace {
 OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
   const Layout& layout = *source.layout;
   const DeviceId device = device_of(layout);
-  if (device.kind != DeviceKind::cpu && !layout.contiguous) return copy_by_kernel(source);
+  const bool recorded = runtime::recording_of(runtime::backend(device), current_stream(device)) != nullptr;
+  if (recorded || (device.kind != DeviceKind::cpu && !layout.contiguous)) return copy_by_kernel(source);
   OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
   if (layout.size == 0) return result;
   if (device.kind == DeviceKind::cpu) {
@@ -170,13 +172,13 @@ void upload(const Handle& to, const void* values, const char* operation, Where w
   const Layout& layout = *to.layout;
   if (layout.size == 0) return;
   const DeviceId device = device_of(layout);
+  Backend& backend = runtime::backend(device);
+  const NativeStream stream = current_stream(device);
+  check_not_capturing(operation, backend, stream, where);  // a replay would read the host memory again
   if (device.kind == DeviceKind::cpu) {
     copy_activity("copy from host", device, nullptr, layout, [&] { std::memcpy(to.data, values, bytes_of(layout)); });
     return;
   }
-  Backend& backend = runtime::backend(device);
-  const NativeStream stream = current_stream(device);
-  check_not_capturing(operation, backend, stream, where);  // a replay would read the host memory again
   copy_activity("copy from host", device, stream, layout,
                 [&] { backend.copy(to.data, values, bytes_of(layout), Copy::host_to_device, stream); });
 }
@@ -185,14 +187,14 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   const Layout& layout = *from.layout;
   if (layout.size == 0) return;
   const DeviceId device = device_of(layout);
+  Backend& backend = runtime::backend(device);
+  const NativeStream stream = current_stream(device);
+  check_not_capturing(operation, backend, stream, where);
   if (device.kind == DeviceKind::cpu) {
     copy_activity("copy to host", device, nullptr, layout,
                   [&] { copy_strided(values, from.data, strided_of(layout), size_of(layout.dtype)); });
     return;
   }
-  Backend& backend = runtime::backend(device);
-  const NativeStream stream = current_stream(device);
-  check_not_capturing(operation, backend, stream, where);
   OwnedHandle packed;
   if (!layout.contiguous) packed = copy_by_kernel(from);
   const Handle& source = layout.contiguous ? from : packed.get();

@@ -75,8 +75,8 @@ class Contexts {
   std::optional<int> affine_below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result,
                                   Where where);
 
-  /// The context of the operand of shift `spec`, whose result of the same `shape` is reached in `context`. nullopt where
-  /// one fold per loop axis does not describe it.
+  /// The context of the operand of shift `spec`, whose result of the same `shape` is reached in `context`. nullopt
+  /// where one fold per loop axis does not describe it.
   std::optional<int> shifted(int context, const codegen::ViewSpec& spec, const Shape& shape);
   bool has_folds(int context) const { return !contexts_[context].folds.empty(); }
 
@@ -84,6 +84,10 @@ class Contexts {
   /// `context`. `owner[j]` is the operand's reduced axis that runs along loop axis j, -1 where none does.
   int reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
               const AxisMap& owner);
+
+  /// The context of a value of `shape` whose axis k runs along axis `axes[k]` of a value of shape `from`, which is
+  /// reached in `context`.
+  int selected(int context, const Shape& from, const Shape& shape, const std::array<int, max_rank>& axes);
 
   /// The map to the coordinates of a value of `shape` that is broadcast to the context's shape.
   Context aligned(int context, const Shape& shape) const;

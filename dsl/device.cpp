@@ -7,6 +7,7 @@
 
 #include "dsl/array_memory.h"
 #include "dsl/session.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -84,7 +85,14 @@ void give_stream_back(DeviceId device, NativeStream stream) {
   }
 }
 
+void check_not_recording(DeviceId device) {
+  runtime::Backend& backend = runtime::backend(device);
+  if (runtime::recording_of(backend, current_stream(device)))
+    fail<DeviceError>("[synchronize] inside kl::capture: recorded work does not run before the graph is launched");
+}
+
 void synchronize_all(DeviceId device) {
+  check_not_recording(device);
   runtime::Backend& backend = runtime::backend(device);
   std::vector<NativeStream> waiting = {nullptr, current_stream(device)};
   StreamPool& streams = pool();
@@ -156,7 +164,10 @@ void destroy_stream(int kind, int index, void* stream) noexcept {
   dsl::give_stream_back(device_id(kind, index), stream);
 }
 
-void synchronize_stream(int kind, int index, void* stream) { backend(device_id(kind, index)).synchronize(stream); }
+void synchronize_stream(int kind, int index, void* stream) {
+  dsl::check_not_recording(device_id(kind, index));
+  backend(device_id(kind, index)).synchronize(stream);
+}
 
 void* current_stream(int kind, int index) { return dsl::current_stream(device_id(kind, index)); }
 

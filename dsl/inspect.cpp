@@ -83,7 +83,7 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
           "inspect: operand {} has no elements{}: it was default-constructed or moved from; give it a shape first", i,
           dsl::place(call.where));
   }
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   auto owner = std::make_unique<dsl::OwningInspection>();
   if (!arch || !*arch) {
@@ -102,8 +102,8 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   return owner.release();
 }
 
-Roofline roofline(Inspection* inspection, double milliseconds) {
-  auto& owner = static_cast<dsl::OwningInspection&>(*inspection);
+Roofline roofline(const Inspection& inspection, double milliseconds) {
+  const auto& owner = static_cast<const dsl::OwningInspection&>(inspection);
   if (!(milliseconds > 0))
     fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds",
                     milliseconds);
@@ -112,6 +112,9 @@ Roofline roofline(Inspection* inspection, double milliseconds) {
     bytes += kernel.bytes_moved;
     operations += kernel.operations;
   }
+  if (bytes == 0)
+    fail<TypeError>(
+        "roofline: what this kernel moves is not known, as it is the user's own; kl::profile counts its arrays");
   Roofline result;
   result.gigabytes_per_second = static_cast<double>(bytes) / milliseconds / 1e6;
   result.gigaoperations_per_second = static_cast<double>(operations) / milliseconds / 1e6;
@@ -124,14 +127,14 @@ Roofline roofline(Inspection* inspection, double milliseconds) {
   }
   text += fmt::format("; {:.2f} operations per byte, {:.1f} G operations/s", result.operations_per_byte,
                       result.gigaoperations_per_second);
-  result.text = owner.keep(std::move(text));
+  text.copy(result.line, sizeof result.line - 1);
   return result;
 }
 
 void precompile(Site& site, const Call& call, const char* arch) {
   const runtime::DeviceId device = arch ? dsl::device_of_call(call) : dsl::current_device();
   const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};

@@ -28,11 +28,7 @@ struct OwningInspection : detail::Inspection {
   std::vector<KernelInfo> infos;
   double peak_bandwidth = 0;  ///< bytes per second; 0: unknown
   std::string device;
-  std::mutex mutex;  ///< of texts that are added later
-  Text keep(std::string text) {
-    const std::lock_guard lock(mutex);
-    return texts.emplace_back(std::move(text)).c_str();
-  }
+  Text keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
   Text keep_code(runtime::Binary binary, KernelSource source, CompileOptions options);
 };
 

@@ -36,6 +36,11 @@ void put_constant(Launch& launch, std::uint32_t at, const Parameter& parameter, 
 
 std::int64_t base_offset(const LoopNest::Walk& walk) { return unfolded_offset(walk.offset, walk.folds); }
 
+std::int64_t fold_number(const auto& fold, ArgumentKind kind) {
+  if (kind == ArgumentKind::fold_start) return fold.start;
+  return kind == ArgumentKind::fold_step ? fold.step : fold.length;
+}
+
 /// The host version of a user's function, which the plan keeps alive.
 void put_function(Launch& launch, const codegen::Kernel& kernel, const Argument& argument) {
   const std::shared_ptr<const codegen::Function>& function = kernel.body.functions()[argument.a];

@@ -6,6 +6,7 @@
 #include "dsl/raw_kernel.h"
 #include "dsl/shapes.h"
 #include "runtime/activity.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -269,6 +270,32 @@ LaunchShape shape_of_launch(const Launching& l, const RawVariant& variant, std::
   return shape;
 }
 
+/// What the kernel moves if it touches each element of its arrays once.
+std::int64_t bytes_of_arrays(const detail::RawArgument* arguments, unsigned count) {
+  std::int64_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const detail::Layout* const layout = arguments[i].handle ? arguments[i].handle->layout : nullptr;
+    if (layout) bytes += layout->size * static_cast<std::int64_t>(size_of(layout->dtype));
+  }
+  return bytes;
+}
+
+/// The launch as part of a graph, which keeps the arrays.
+[[gnu::cold]] void record(runtime::Recording& capture, const Launching& l, const RawVariant& variant,
+                          const LaunchShape& shape, runtime::NativeStream stream) {
+  runtime::RecordedLaunch recorded;
+  recorded.kernel = variant.loaded;
+  recorded.shape = shape;
+  for (unsigned i = 0; i < l.count; ++i) {
+    const auto* const bytes = static_cast<const unsigned char*>(l.arguments[i].bytes);
+    recorded.parameters.emplace_back(bytes, bytes + l.arguments[i].size);
+    if (!l.arguments[i].handle) continue;
+    recorded.pointers.push_back({i, 0});
+    if (runtime::Storage* const storage = storage_of(*l.arguments[i].handle)) capture.keep(*storage);
+  }
+  capture.launch(*variant.backend, std::move(recorded), stream);
+}
+
 }  // namespace
 }  // namespace kiln::dsl
 
@@ -290,12 +317,19 @@ void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t o
   for (unsigned i = 0; i < count; ++i) parameters[i] = const_cast<void*>(arguments[i].bytes);
   KILN_LOG(2, "launch {} grid {} block {} shared {}", program.name(), dsl::triple(shape.grid), dsl::triple(shape.block),
            shape.shared_bytes);
-  const std::string label = runtime::is_observed() ? program.name() + program.place(launch.where) : "";
+  runtime::Recording* const capture = runtime::recording_of(*variant.backend, stream);
+  if (capture) [[unlikely]] {
+    dsl::record(*capture, l, variant, shape, stream);
+    return;
+  }
+  const bool observed = runtime::is_observed();
+  const std::string label = observed ? program.name() + program.place(launch.where) : "";
   const runtime::Activity activity{.kind = runtime::Activity::Kind::raw_kernel,
                                    .backend = variant.backend,
                                    .stream = stream,
                                    .name = program.name(),
-                                   .label = label};
+                                   .label = label,
+                                   .bytes = observed ? dsl::bytes_of_arrays(arguments, count) : 0};
   runtime::observe(activity, [&] { variant.backend->launch(*variant.loaded, shape, parameters, stream); });
   for (unsigned i = 0; i < count; ++i) {
     if (!arguments[i].handle) continue;

@@ -96,8 +96,6 @@ NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, 
           "{} inside a kl::gufunc{}: the axes of the loop around an item have no known extents here; use unsqueeze, "
           "slices or broadcasting",
           static_cast<ViewKind>(kind) == ViewKind::reshape ? "reshape" : "broadcast_to", dsl::place(where));
-    case ViewKind::shift:
-      break;  // above
     case ViewKind::slice:
       for (int axis = 0; axis < loop_rank_; ++axis) moved.insert(moved.end(), {0, 0, 0, 1});
       moved.insert(moved.end(), numbers, numbers + count);

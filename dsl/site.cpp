@@ -37,7 +37,7 @@ std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call
   const runtime::Planning planning((call.name ? call.name : "expression") + place(call.where));
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
-  const std::shared_ptr<const Trace> trace = table.traces.get(call);
+  const std::shared_ptr<const Trace> trace = table.trace(call);
   try {
     const detail::Call placed = with_place(call, *trace);
     return finish(draft(*trace, placed, device, machine), placed, machine);
@@ -113,6 +113,8 @@ SiteTable::~SiteTable() {
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
+
+void seal(Site& group) { dsl::SiteTable::of(group).signatures.seal(); }
 
 void destroy(Site& site) noexcept {
   delete static_cast<dsl::SiteTable*>(__atomic_exchange_n(&site.table, nullptr, __ATOMIC_ACQ_REL));

@@ -24,7 +24,8 @@ bool may_share(const DraftKernel& draft, std::size_t a) {
   const codegen::Access& access = draft.kernel.accesses[a];
   const LoopNest::Walk& walk = draft.nest.walks[a];
   const int inner = draft.nest.shape.rank - 1;
-  if (access.iota || access.store || is_complex(access.type) || walk.strides[inner] != 1) return false;
+  if (access.iota || access.store || access.gathered || is_complex(access.type) || walk.strides[inner] != 1)
+    return false;
   return std::all_of(walk.folds.begin(), walk.folds.end(),
                      [](const AxisFold& fold) { return !fold.is_active() || fold.step == 1; });
 }

@@ -72,6 +72,8 @@ using NativeStream = void*;
 /// A kernel loaded on one device and context. Owned by the runtime, valid until the process ends.
 struct LoadedKernel;
 
+class GraphBackend;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -108,6 +110,8 @@ class Backend {
   virtual void bind_thread() = 0;
   /// True while `stream` is being captured into a CUDA graph.
   virtual bool is_capturing(NativeStream stream) = 0;
+  /// Graphs of captured work; null on devices that have none, whose recordings are lists of launches.
+  virtual GraphBackend* graphs() { return nullptr; }
   /// Whether the device can use an address, as far as the driver knows; `host` means that it certainly cannot.
   enum class Memory : std::uint8_t { unknown, host, device };
   virtual Memory memory_kind(const void*) { return Memory::unknown; }

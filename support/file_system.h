@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "support/files.h"
+#include "support/file_faults.h"
 
 namespace kiln::files {
 

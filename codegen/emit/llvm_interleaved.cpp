@@ -245,6 +245,7 @@ void InterleavedPrinter::print_vector(const std::string& i, const std::string& l
     values_[a] = {load_plain(b, from, lane, nullptr)};
   }
   BodyPrinter body(b, library, kernel.body, options.contract);
+  if (!kernel.body.functions().empty()) body.set_count(scalar_least(b, "%left", fmt::format("{}", b.width())));
   std::vector<DType> types;
   for (std::size_t a = kernel.first_store(); a < kernel.accesses.size(); ++a) types.push_back(kernel.accesses[a].type);
   print_stores(i, body.print({values_, parameters}, types));
@@ -280,12 +281,12 @@ std::string InterleavedPrinter::print(const std::string& entry) {
 }  // namespace
 
 bool has_interleaved_rows(const Kernel& kernel) {
-  if (kernel.reduced > 0 || kernel.rank < 2) return false;
+  if (kernel.reduced > 0 || kernel.rank < 2 || kernel.accesses.empty()) return false;
   const auto last = static_cast<std::size_t>(kernel.rank) - 1;
-  const bool folds = std::any_of(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& access) {
-    return access.is_folded(last) || access.is_folded(last - 1);
+  const bool strays = std::any_of(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& access) {
+    return access.gathered || access.is_folded(last) || access.is_folded(last - 1);
   });
-  return !folds && std::all_of(kernel.accesses.begin() + static_cast<std::ptrdiff_t>(kernel.first_store()),
+  return !strays && std::all_of(kernel.accesses.begin() + static_cast<std::ptrdiff_t>(kernel.first_store()),
                                kernel.accesses.end(), [](const Access& store) { return store.dense_alignment > 0; });
 }
 

@@ -111,11 +111,13 @@ std::string kernel_key(const Kernel& kernel) {
   if (kernel.calls_host) key += "calls host functions\n";
   for (const Access& access : kernel.accesses) {
     key += fmt::format("{} {}{} align {} axes ",
-                       access.store  ? "store"
-                       : access.iota ? "iota"
-                                     : "load",
+                       access.store      ? "store"
+                       : access.iota     ? "iota"
+                       : access.gathered ? "gathered"
+                                         : "load",
                        name_of(access.type), access.aliased ? " aliased" : "", access.alignment);
     for (const AxisClass axis : access.axes) key += axis_letter(axis);
+    if (access.scatter != Scatter::none) key += fmt::format(" scatter {}", static_cast<int>(access.scatter));
     if (access.dense_alignment > 0) key += fmt::format(" dense {}", access.dense_alignment);
     for (const FoldedAxis& fold : access.folds)
       key += fmt::format(" fold {}{}", static_cast<int>(fold.kind), fold.unit_step ? "" : "s");

@@ -46,10 +46,12 @@ struct Schedule {
   bool whole_rows = false;  ///< rows: every thread has whole vectors only. Else positions are compared with the end
   bool split = false;       ///< several blocks share a row (or column): partial results, joined by the last one
   int cluster = 1;          ///< blocks that hold one row together
-  int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work
+  int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work; or tiles
   int lead = 0;             ///< window: elements by which the first vector starts before the innermost axis
-  int columns = 1;     ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text
+  int columns = 1;     ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text.
+                       ///< Elementwise rows: > 1 where the caller says how many stand along the innermost axis
   int parts = 1;       ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
+  int bins = 0;        ///< > 0: blocks scatter into sums of their own first, with room for so many
   std::string reason;  ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };
@@ -67,6 +69,7 @@ struct DeviceTraits {
 /// Facts of one call that choose among variants; only classes derived from them enter the key.
 struct Extents {
   std::vector<std::int64_t> loop;  ///< one per loop axis, outermost first
+  std::int64_t bins = 0;           ///< of a kernel with a bins_parameter: its value
 };
 
 /// The heuristic choice. Depends on extents only through classes (divisibility, "large enough for the card").

@@ -121,7 +121,7 @@ bool window_fits(const Kernel& kernel, const Extents& extents) {
   for (const Access& access : kernel.accesses) {
     if (access.store && !moves_inside(access)) return false;
     if (!access.store && !access.iota && access.axes.back() == AxisClass::strided) return false;
-    if (is_complex(access.type)) return false;
+    if (is_complex(access.type) || access.gathered || access.places || access.scatter != Scatter::none) return false;
   }
   if (kernel.body.size() > 1000) return false;
   return registers(kernel, 1, 1) <= 2 * register_budget;

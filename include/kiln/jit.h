@@ -126,6 +126,11 @@ class Jit {
     if (what.archs.empty()) precompile<S...>(nullptr, progress, std::index_sequence_for<S...>{});
   }
 
+  /// From here on a call with argument types and ranks that the function was neither called with nor compiled for
+  /// throws TypeError, which lists those that it was: nothing is traced by surprise. Other extents are still welcome.
+  /// Objects made of one lambda without captures are sealed together.
+  void seal() const { detail::seal(group()); }
+
   // For the library's templates.
   template <class... S, std::size_t... I>
   void precompile(const char* arch, const detail::CompileProgress& progress, std::index_sequence<I...>) const {
@@ -163,6 +168,9 @@ class Jit {
       return own_;
     }
   }
+
+  /// What all argument types of this function have in common.
+  detail::Site& group() const { return site<>(); }
 
  private:
   [[no_unique_address]] F function_;

@@ -16,7 +16,8 @@
 //             bool, i8 to u64 as C++ integers of that size, float, double, float2, double2). kl::half and kl::bfloat16
 //             are storage types: both see float, and a result is rounded where it is stored.
 //   text      statements that return the result, or one expression; CUDA C++17 without includes. What it declares
-//             outside of the function (helpers, constants) goes to .preamble(...).
+//             outside of the function (helpers, constants) goes to .preamble(...). The ends of arrays are padded:
+//             it may run on any values, whose results are dropped, and must come to an end for all of them.
 //   errors    TypeError for names that are no identifiers and text that returns nothing; CompileError, at the first use
 //             on a GPU, with the faulty line of the text and the compiler's log; TypeError on the CPU device where no
 //             host version was given.

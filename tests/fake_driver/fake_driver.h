@@ -25,7 +25,9 @@ struct FakeDriver {
   bool has_pools = true;
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
   bool deinitialized = false;  ///< every call gives CUDA_ERROR_DEINITIALIZED, as during process exit
-  bool capturing = false;
+  bool capturing = false;      ///< every stream, as if another program captured it
+  void* captured = nullptr;    ///< the stream that cuStreamBeginCapture was called for
+  std::size_t nodes = 0;       ///< whose handles were asked for since
   std::map<std::string, Fault> faults;
   std::size_t argument_bytes = 0;  ///< how much a launch copies from its only parameter
   /// The sizes of the next kernels' parameters: a launch copies all of them, one after another. Empty: see above.

@@ -2,13 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/fuzz/program.h"
-#include "tests/fuzz/random.h"
+#include "tests/fuzz/generator.h"
 
 namespace fuzz {
 namespace {
-
-constexpr std::int64_t max_elements = 20000;
 
 const std::vector<DType> operand_types = {DType::f32, DType::f32,  DType::f32,  DType::f32, DType::f64, DType::f16,
                                           DType::f16, DType::bf16, DType::bf16, DType::i32, DType::i64, DType::u8,
@@ -29,33 +26,7 @@ bool is_comparison(Op op) {
          op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
 }
 
-class Generator {
- public:
-  explicit Generator(std::uint64_t seed) : random_(seed) { program_.seed = seed; }
-  Program run();
-
- private:
-  Shape universe();
-  void add_operand();
-  void lay_out(Operand& operand);
-  void add_view_of_memory(Operand& operand, int of);
-  int add(Node node);
-  int pick_node();
-  int as_type(int node, DType type);
-  void elementwise();
-  void binary(int a, Op op);
-  void choose();
-  void reduce();
-  void scan();
-  void view();
-  void outputs();
-  int number(DType type);
-  Node& node(int n) { return program_.nodes[static_cast<std::size_t>(n)]; }
-
-  Random random_;
-  Program program_;
-  Shape universe_;
-};
+}  // namespace
 
 Shape Generator::universe() {
   static const std::vector<std::int64_t> extents = {1,  2,  3,  4,  5,   7,   8,   16,   17,
@@ -377,8 +348,10 @@ Program Generator::run() {
       reduce();
     else if (kind < 84)
       scan();
-    else if (kind < 96)
+    else if (kind < 94)
       view();
+    else if (kind < 97)
+      take();
     else if (const int a = pick_node(); !node(a).shape.empty()) {
       const int axis = random_.below(static_cast<int>(node(a).shape.size()));
       add({.kind = NodeKind::index, .type = DType::i64, .shape = node(a).shape, .inputs = {a}, .axes = {axis}});
@@ -387,8 +360,6 @@ Program Generator::run() {
   outputs();
   return std::move(program_);
 }
-
-}  // namespace
 
 Program generate(std::uint64_t seed) { return Generator(seed).run(); }
 

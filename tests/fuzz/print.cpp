@@ -115,6 +115,10 @@ std::string node_text(const Node& node) {
       return node.view.kind == ViewKind::shift ? shift_text(node.view, arguments) : arguments + view_text(node.view);
     case NodeKind::index:
       return fmt::format("kl::index({}, {})", arguments, node.axes[0]);
+    case NodeKind::take: {
+      constexpr const char* modes[] = {"", ", kl::OutOfRange::clip", ", kl::OutOfRange::wrap"};
+      return fmt::format("kl::take({}, {}{})", arguments, node.axes[0], modes[node.mode]);
+    }
     case NodeKind::reduce:
     case NodeKind::scan: {
       const std::vector<std::int64_t> axes(node.axes.begin(), node.axes.end());

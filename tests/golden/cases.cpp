@@ -182,14 +182,34 @@ Case user_function() {
   return {"user_function_f32", b.finish(), {{300, 1024}}};
 }
 
+/// saxpy with the caller's block, elements per thread and number of blocks.
+Case saxpy_in_turns() {
+  Case test = saxpy();
+  test.name = "saxpy_turns_f32";
+  test.wish.block[0] = 128;
+  test.wish.items = 6;
+  test.wish.grid = 2;
+  return test;
+}
+
+/// The transposed sum in tiles that the caller's blocks and elements per thread make.
+Case transpose_wished() {
+  Case test = transpose_add();
+  test.name = "transpose_wished_f32";
+  test.wish.block[0] = 128;
+  test.wish.items = 8;
+  return test;
+}
+
 }  // namespace
 
 std::vector<Case> cases() {
   std::vector<Case> all = {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
                            transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
                            where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
-                           activations(),     dense_image(), dense_points(),     user_function()};
-  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_windows}) {
+                           activations(),     dense_image(), dense_points(),     saxpy_in_turns(),   transpose_wished(),
+                           user_function()};
+  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers, &golden_windows}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }
   return all;

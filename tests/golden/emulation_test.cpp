@@ -14,6 +14,12 @@ namespace kiln::emulation {
 namespace saxpy {
 #include "tests/golden/saxpy_f32.cu"
 }
+namespace saxpy_turns {
+#include "tests/golden/saxpy_turns_f32.cu"
+}
+namespace turned_wished {
+#include "tests/golden/transpose_wished_f32.cu"
+}
 namespace swiglu {
 #include "tests/golden/swiglu_bf16.cu"
 }
@@ -72,6 +78,20 @@ TEST(Emulation, SaxpyInPlace) {
     Buffer<float> x(count), y(count);
     number(x, 0.5, -3), number(y, 0.25, 1);
     run(test, emulation::saxpy::kiln_flat_add_mul, {{x.data, y.data, y.data}, {{1}, {1}, {1}}, {bytes_of(2.0f)}});
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_EQ(y[i], static_cast<float>(2 * (-3 + 0.5 * static_cast<double>(i % 251)) + 1 +
+                                         0.25 * static_cast<double>(i % 251)));
+  }
+}
+
+TEST(Emulation, TwoBlocksTakeTilesInTurn) {
+  for (const std::int64_t n : {1538, 5000, 100002}) {  // more than two tiles of 768
+    const Case test = resized("saxpy_turns_f32", {n});
+    ASSERT_EQ(shape_of(test).grid[0], 2u);
+    const auto count = static_cast<std::size_t>(n);
+    Buffer<float> x(count), y(count);
+    number(x, 0.5, -3), number(y, 0.25, 1);
+    run(test, emulation::saxpy_turns::kiln_flat_add_mul, {{x.data, y.data, y.data}, {{1}, {1}, {1}}, {bytes_of(2.0f)}});
     for (std::size_t i = 0; i < count; ++i)
       ASSERT_EQ(y[i], static_cast<float>(2 * (-3 + 0.5 * static_cast<double>(i % 251)) + 1 +
                                          0.25 * static_cast<double>(i % 251)));

@@ -300,6 +300,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     e.trace = &trace;
     e.environment = &environment;
     e.launch = request.launch;
+    e.group = &f.group();
     e.signature = &function_site<F, typename KeyOf<A>::type...>;
     e.name = f.name();
     e.options = f.code_options();

@@ -1,7 +1,6 @@
 // tests/unit/launch/reductions_test.cpp -- calls with reductions on a fake GPU: memory, counters and launches.
 #include "tests/unit/launch/fake_gpu.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace kiln {
@@ -105,20 +104,15 @@ TEST_F(FakeGpu, ARefusedLaunchLeavesNothingBehind) {
   EXPECT_NO_THROW(total.into(result)(large));
 }
 
-/// Results do not depend on the launch: a reduction keeps its blocks, and says so.
-TEST_F(FakeGpu, LaunchControlNeverChangesHowAReductionIsJoined) {
-  Array<float> x({4096, 256}), result({4096});
-  row_sums.into(result)(x);
-  const auto launch = [&] {
-    const auto all = fake_driver().calls;
-    const auto found =
-        std::find_if(all.rbegin(), all.rend(), [](const std::string& c) { return c.starts_with("cuLaunch"); });
-    return found->substr(found->find("grid"));
-  };
-  const std::string chosen = launch();
-  clear();
+TEST_F(FakeGpu, LaunchControlOfReductionsIsHonoured) {
+  Array<float> x({4096, 1024}), result({4096});
   row_sums[{.block = 64}].into(result)(x);
-  EXPECT_EQ(launch(), chosen);
+  EXPECT_NE(last("cuLaunchKernel").find("block=64,1,1"), std::string::npos) << last("cuLaunchKernel");
+  row_sums[{.block = 512, .items = 8}].into(result)(x);
+  EXPECT_NE(last("cuLaunchKernel").find("block=512,1,1"), std::string::npos) << last("cuLaunchKernel");
+  EXPECT_NE(message_of<ShapeError>([&] { row_sums[{.block = 96}].into(result)(x); }).find("32, 64, 128"),
+            std::string::npos);
+  EXPECT_THROW((row_sums[{.block = 2048}].into(result)(x)), ShapeError);
   EXPECT_THROW((row_sums[{.grid = 1}].into(result)(x)), ShapeError);
   EXPECT_THROW((row_sums[{.cluster = 32}].into(result)(x)), ShapeError);
 }

@@ -1,4 +1,5 @@
 // tests/unit/support/files_test.cpp -- private reads, atomic publication, directory checks, injected faults.
+#include "support/file_faults.h"
 #include "support/files.h"
 
 #include <gtest/gtest.h>

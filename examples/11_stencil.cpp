@@ -1,4 +1,4 @@
-// examples/09_stencil.cpp -- elements from their neighbours: heat that spreads, by kl::shift and by slices; a blur.
+// examples/11_stencil.cpp -- elements from their neighbours: heat that spreads, by kl::shift and by slices; a blur.
 #include <kiln/kiln.h>
 
 #include <algorithm>
