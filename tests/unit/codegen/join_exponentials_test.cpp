@@ -18,8 +18,8 @@ RowProgram program(Result result, bool joins, DType type = DType::f32) {
   PassOptions options;
   options.joins_exponentials = joins;
   return {{type}, options, [&](Graph& g, const std::vector<NodeId>& in) {
-            const auto op = [&](Op op, std::initializer_list<NodeId> operands) {
-              return g.operation(op, type, std::span(operands.begin(), operands.size()));
+            const auto op = [&](Op kind, std::initializer_list<NodeId> operands) {
+              return g.operation(kind, type, std::span(operands.begin(), operands.size()));
             };
             const NodeId x = in[0], of = result == Result::maximum_of_other ? op(Op::mul, {x, x}) : x;
             const NodeId largest = g.reduce(reduction(Reduction::max), type, {of});
