@@ -271,7 +271,9 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const bool much = computes_much(kernel, work);
   const bool two = work.chain && !much;
   const int wanted = std::min(most_items, std::max(two ? 2 : 4, (two ? 8 : 16) / work.registers));
-  const Lanes block = block_lanes(vectors, most_items, wanted, work.chain);
+  // Four also suit 16-bit rows of 8 KB and more: smaller blocks wait less at their barriers.
+  const int of_block = two && work.bytes <= 2 && vectors >= 512 ? std::min(most_items, 16 / work.registers) : wanted;
+  const Lanes block = block_lanes(vectors, most_items, of_block, work.chain);
   if (vectors <= 32 * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
   } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {

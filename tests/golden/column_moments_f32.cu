@@ -135,9 +135,10 @@ struct alignas(8) State0 {
   float s0_0;
   float s0_1;
   float s0_2;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   join_deviations(r.s0_0, r.s0_1, r.s0_2, a.s0_0, a.s0_1, a.s0_2, b.s0_0, b.s0_1, b.s0_2);
   return r;
 }
@@ -187,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
   State0 s0[4], low0[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    s0[k] = State0{0.0f, 0.0f, 0.0f}, low0[k] = State0();
+    s0[k] = State0{0.0f, 0.0f, 0.0f, 0}, low0[k] = State0();
   }
   {
     u32 row = first;
@@ -206,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
           State0 batch[8];
 #pragma unroll
           for (int u = 0; u < 8; ++u) {
-            batch[u] = !tail || row + u * blockDim.y < last ? State0{1.0f, x0[u][k], __uint_as_float(0x80000000u)} : State0{0.0f, 0.0f, 0.0f};
+            batch[u] = !tail || row + u * blockDim.y < last ? State0{1.0f, x0[u][k], __uint_as_float(0x80000000u), 0} : State0{0.0f, 0.0f, 0.0f, 0};
           }
           accumulate(s0[k], low0[k], tree(batch));
         }
@@ -228,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
   if (!arrives_last(a.counters + blockIdx.x)) return;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    s0[k] = State0{0.0f, 0.0f, 0.0f};
+    s0[k] = State0{0.0f, 0.0f, 0.0f, 0};
   }
   for (u32 part = threadIdx.y; part < gridDim.y; part += 4u * blockDim.y) {
     State0 from[4][4];
@@ -237,7 +238,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
       const u32 p = part + u * blockDim.y;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        from[k][u] = p < gridDim.y ? load_state(partial + u64(p) * kept + k) : State0{0.0f, 0.0f, 0.0f};
+        from[k][u] = p < gridDim.y ? load_state(partial + u64(p) * kept + k) : State0{0.0f, 0.0f, 0.0f, 0};
       }
     }
 #pragma unroll

@@ -169,12 +169,12 @@ struct alignas(8) State0 {
   float s0_1;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   join_logsumexp(r.s0_0, r.s0_1, a.s0_0, a.s0_1, b.s0_0, b.s0_1);
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0_0 = __shfl_xor_sync(~0u, s.s0_0, mask);
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   return r;

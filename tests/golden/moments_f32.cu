@@ -151,14 +151,15 @@ struct alignas(8) State0 {
   float s0_0;
   float s0_1;
   float s0_2;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   join_deviations(r.s0_0, r.s0_1, r.s0_2, a.s0_0, a.s0_1, a.s0_2, b.s0_0, b.s0_1, b.s0_2);
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0_0 = __shfl_xor_sync(~0u, s.s0_0, mask);
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   r.s0_2 = __shfl_xor_sync(~0u, s.s0_2, mask);
@@ -202,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_deviations(con
   const float* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
   float* const y0_row = a.y0 + (i32(c0));
   float* const y1_row = a.y1 + (i32(c0));
-  const State0 identity0 = State0{0.0f, 0.0f, 0.0f};
+  const State0 identity0 = State0{0.0f, 0.0f, 0.0f, 0};
   State0 s0 = identity0;
   State0 low0 = State0();
   {
@@ -220,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_deviations(con
         State0 e[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          e[k] = State0{1.0f, x0[u][k], __uint_as_float(0x80000000u)};
+          e[k] = State0{1.0f, x0[u][k], __uint_as_float(0x80000000u), 0};
         }
         t0[u] = tree(e);
       }
