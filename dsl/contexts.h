@@ -75,8 +75,8 @@ class Contexts {
   std::optional<int> affine_below(int context, const codegen::ViewSpec& spec, const Shape& operand, const Shape& result,
                                   Where where);
 
-  /// The context of the operand of shift `spec`, whose result of the same `shape` is reached in `context`. nullopt where
-  /// one fold per loop axis does not describe it.
+  /// The context of the operand of shift `spec`, whose result of the same `shape` is reached in `context`. nullopt
+  /// where one fold per loop axis does not describe it.
   std::optional<int> shifted(int context, const codegen::ViewSpec& spec, const Shape& shape);
   bool has_folds(int context) const { return !contexts_[context].folds.empty(); }
 

@@ -27,8 +27,8 @@ struct Leaf {
   int slot = -1;  ///< input slot; -1 for kl::index, whose values follow from the loop alone, and temporaries
   bool iota = false;
   DType type = DType::f32;
-  Strided view;        ///< over the loop's shape
-  int temporary = -1;  ///< number of the temporary that is read, computed by an earlier kernel of the call
+  Strided view;          ///< over the loop's shape
+  int temporary = -1;    ///< number of the temporary that is read, computed by an earlier kernel of the call
   AxisFolds folds = {};  ///< by loop axis
   bool is_folded() const { return any_active(folds); }
   friend bool operator==(const Leaf&, const Leaf&) = default;

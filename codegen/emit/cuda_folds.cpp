@@ -25,8 +25,8 @@ std::string Writer::folded_position(std::size_t a, std::size_t axis, const std::
   const FoldedAxis& fold = kernel_.accesses[a].folds[axis];
   std::string position = fmt::format("{}({})", step_, coordinate);
   if (!fold.unit_step) position += " * " + field(ArgumentKind::fold_step, a, axis);
-  return fmt::format("{}({} + {}, {})", function_of(fold.kind), position,
-                     field(ArgumentKind::fold_start, a, axis), field(ArgumentKind::fold_length, a, axis));
+  return fmt::format("{}({} + {}, {})", function_of(fold.kind), position, field(ArgumentKind::fold_start, a, axis),
+                     field(ArgumentKind::fold_length, a, axis));
 }
 
 std::string Writer::folded_offset(std::size_t a, std::size_t axis, const std::string& coordinate) const {

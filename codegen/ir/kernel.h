@@ -46,7 +46,7 @@ struct Access {
   /// Not 0: the elements follow one another in the order of the loop, without gaps, from a base address that so many
   /// bytes (1..16) divide. Set only where the innermost axis is shorter than `short_axis`.
   std::uint8_t dense_alignment = 0;
-  std::vector<AxisClass> axes;  ///< one per loop axis
+  std::vector<AxisClass> axes;    ///< one per loop axis
   std::vector<FoldedAxis> folds;  ///< one per loop axis; empty where none is folded. Loads and iotas of kernels without
                                   ///< reduced axes only
   bool is_folded() const { return !folds.empty(); }
@@ -74,19 +74,19 @@ struct Kernel {
 
 /// Kinds of value in the argument block, in layout order.
 enum class ArgumentKind : std::uint8_t {
-  pointer,    ///< base address of access `a` (8 bytes; absent for iota accesses)
-  offset,     ///< i64 offset of iota access `a`
-  extent,     ///< length of loop axis `axis` (index width)
-  stride,     ///< element stride of access `a` along `axis`, strided axes only (index width, signed)
+  pointer,      ///< base address of access `a` (8 bytes; absent for iota accesses)
+  offset,       ///< i64 offset of iota access `a`
+  extent,       ///< length of loop axis `axis` (index width)
+  stride,       ///< element stride of access `a` along `axis`, strided axes only (index width, signed)
   fold_start,   ///< position of access `a` at coordinate 0 of folded axis `axis` (index width, signed)
   fold_step,    ///< positions per coordinate, where they are not 1 (the same)
   fold_length,  ///< number of positions (the same)
-  divisor,    ///< u32 pair {multiplier, shift} that divides by the extent of `axis` (32-bit index; rank >= 3, or
-              ///< reduced > 0 and rank >= 2)
-  parameter,  ///< scalar parameter `a` in its compute type (f16/bf16 as f32, b1 as u8)
-  workspace,  ///< pointer to LaunchShape::workspace_bytes of scratch memory (kernels with reduced axes)
-  counters,   ///< pointer to LaunchShape::counters zeros of u32, which the kernel leaves zero (the same)
-  function,   ///< pointer to the HostCall of function `a` of the body (`calls_host` only)
+  divisor,      ///< u32 pair {multiplier, shift} that divides by the extent of `axis` (32-bit index; rank >= 3, or
+                ///< reduced > 0 and rank >= 2)
+  parameter,    ///< scalar parameter `a` in its compute type (f16/bf16 as f32, b1 as u8)
+  workspace,    ///< pointer to LaunchShape::workspace_bytes of scratch memory (kernels with reduced axes)
+  counters,     ///< pointer to LaunchShape::counters zeros of u32, which the kernel leaves zero (the same)
+  function,     ///< pointer to the HostCall of function `a` of the body (`calls_host` only)
 };
 
 struct Argument {

@@ -1,8 +1,8 @@
 // tests/device/shift_expressions_test.cpp -- kl::shift within expressions: fused, nested, reduced, overlapping.
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
-#include <cstdint>
 #include <vector>
 
 #include "tests/support/devices.h"
@@ -181,8 +181,8 @@ TEST_P(ShiftExpressions, in_compiled_functions_with_run_time_constants) {
     return v + rate * neighbours;
   });
   for (const float border : {2.0f, 5.0f}) {
-    const Values sum = shifts::shifted<float>(a, shape, {0, 1}, Beyond::constant, border) +
-                       moved(a, shape, {1, 0}, Beyond::wrap);
+    const Values sum =
+        shifts::shifted<float>(a, shape, {0, 1}, Beyond::constant, border) + moved(a, shape, {1, 0}, Beyond::wrap);
     EXPECT_EQ(kl::Array<float>(step(x, border, 2.0f)).to_host(), a + sum + sum);
   }
   for (std::int64_t by = -3; by < 4; ++by) {
@@ -231,11 +231,13 @@ std::string message_of(const std::function<void()>& call) {
 
 TEST_P(ShiftExpressions, another_number_of_displacements_than_axes_is_told) {
   const kl::Array<float> x({3, 4});
-  EXPECT_NE(message_of([&] { (void)kl::eval(kl::shift(x, 1, kl::wrap)); })
-                .find("kl::shift by (1,) of an array of shape (3, 4) (shift_expressions_test.cpp:"),
+  EXPECT_NE(message_of([&] {
+              (void)kl::eval(kl::shift(x, 1, kl::wrap));
+            }).find("kl::shift by (1,) of an array of shape (3, 4) (shift_expressions_test.cpp:"),
             std::string::npos);
   auto f = kl::jit([](auto v) { return kl::shift(v, {1, 2, 3}, kl::wrap); });
-  EXPECT_NE(message_of([&] { (void)f(x); }).find("kl::shift by (1, 2, 3) of an expression of rank 2"), std::string::npos);
+  EXPECT_NE(message_of([&] { (void)f(x); }).find("kl::shift by (1, 2, 3) of an expression of rank 2"),
+            std::string::npos);
 }
 
 TEST_P(ShiftExpressions, explain_names_what_is_read_beyond_the_borders) {
