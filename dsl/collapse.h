@@ -18,7 +18,7 @@ struct LoopNest {
   struct Walk {
     Extents strides = {};  ///< in elements
     std::int64_t offset = 0;
-    int bytes = 0;  ///< of an element; 0 for values that are not in memory
+    int bytes = 0;         ///< of an element; 0 for values that are not in memory
     AxisFolds folds = {};  ///< strides and offset are those without them
     /// Elements between neighbouring positions of the axis.
     std::int64_t step(int axis) const;

@@ -35,6 +35,7 @@ struct DraftKernel {
   std::vector<Base> bases;  ///< one per access
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
+  std::vector<char> is_shared;  ///< per access: a load of memory that another one reads, at a neighbouring place
   std::map<std::size_t, std::int64_t> gathered_bytes;  ///< by access that is read by index
   std::int64_t operations = 0;                         ///< of arithmetic, operation_count()
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/pass/passes.h"
+#include "dsl/call_key.h"
 #include "dsl/collapse.h"
 #include "dsl/infer.h"
 #include "dsl/operation_count.h"
@@ -69,6 +70,7 @@ void Drafting::build_groups() {
 void Drafting::run_passes(Segment& segment) const {
   codegen::PassOptions passes;
   passes.holds_rows = segment.holds_rows;
+  passes.joins_exponentials = segment.joins_exponentials;
   const auto reduced = segment.loop.span().last(static_cast<std::size_t>(segment.reduced));
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
@@ -205,6 +207,24 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   return access;
 }
 
+std::vector<AccessMemory> Drafting::memories_of(const Parts& parts, const DraftKernel& draft) const {
+  std::vector<AccessMemory> memories;
+  const std::size_t leaves = parts.body->leaves.size();
+  for (std::size_t a = 0; a < draft.nest.walks.size(); ++a) {
+    const Leaf* const leaf = a < leaves ? &parts.body->leaves[a] : nullptr;
+    AccessMemory memory{draft.bases[a].number};
+    if (leaf && !leaf->iota && leaf->temporary < 0)
+      memory.memory = neighbour_of(call_.inputs, static_cast<unsigned>(leaf->slot));
+    if (!leaf || !leaf->iota) {
+      const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[a].type));
+      const std::uint64_t base = leaf ? leaf_address(*leaf) : parts.stores[a - leaves].address;
+      memory.address = base + static_cast<std::uint64_t>(draft.nest.walks[a].offset * bytes);
+    }
+    memories.push_back(memory);
+  }
+  return memories;
+}
+
 DraftKernel Drafting::build(const Parts& parts) {
   DraftKernel draft;
   place_accesses(parts, draft);
@@ -229,6 +249,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   kernel.comment = expression_text(kernel.body);
   draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
+  if (nest.reduced == 0) find_windows(draft, memories_of(parts, draft), machine_.traits.cuda);
   if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);
   return draft;

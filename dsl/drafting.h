@@ -9,6 +9,7 @@
 #include "dsl/overlap.h"
 #include "dsl/segment.h"
 #include "dsl/trace.h"
+#include "dsl/windows.h"
 
 namespace kiln::dsl {
 
@@ -90,6 +91,7 @@ class Drafting {
   void mark_scatter(DraftKernel& draft) const;
   codegen::Access gathered_access(const Body& body, DraftKernel& kernel, std::size_t number, codegen::Access access,
                                   std::uint64_t address) const;
+  std::vector<AccessMemory> memories_of(const Parts& parts, const DraftKernel& draft) const;
   Base base_of(const Leaf& leaf) const;
   std::uint32_t temporary_base(std::uint32_t number) const;
   std::uint64_t leaf_address(const Leaf& leaf) const;

@@ -23,7 +23,7 @@ std::string folds_text(const LoopNest::Walk& walk) {
   std::string text;
   for (std::size_t axis = 0; axis < walk.folds.size(); ++axis) {
     const AxisFold& fold = walk.folds[axis];
-    if (!fold.is_active()) continue;
+    if (!fold.is_active() || fold.start == 0) continue;
     text += fmt::format(", shifted by {} along axis {}, {} the borders", -fold.start, axis,
                         names[static_cast<int>(fold.kind)]);
   }
@@ -121,7 +121,8 @@ std::int64_t least_bytes(const Draft& draft, unsigned input_count, unsigned targ
     for (std::size_t a = 0; a < kernel.kernel.accesses.size(); ++a) {
       const codegen::Access& access = kernel.kernel.accesses[a];
       const std::uint32_t base = kernel.bases[a].number;
-      if (access.iota || base >= input_count) continue;
+      const bool is_shared = a < kernel.is_shared.size() && kernel.is_shared[a];
+      if (access.iota || is_shared || base >= input_count) continue;
       bytes[base] = std::max(bytes[base], bytes_touched(kernel, a));
     }
   }

@@ -36,8 +36,8 @@ Strided reached(const Strided& view, const AxisFolds& folds);
 // ------------------------------------------------------------------ kl::shift
 struct Displacement {
   codegen::Fold kind = codegen::Fold::none;
-  bool fills = false;       ///< positions outside have another value; the fold only keeps the read inside
-  std::int64_t by = 0;      ///< result[i] = x[i - by]; |by| <= extent, so that one fold suffices
+  bool fills = false;   ///< positions outside have another value; the fold only keeps the read inside
+  std::int64_t by = 0;  ///< result[i] = x[i - by]; |by| <= extent, so that one fold suffices
 };
 /// What the shift `spec` does along `axis` of `extent` elements.
 Displacement displacement(const ViewSpec& spec, int axis, std::int64_t extent);

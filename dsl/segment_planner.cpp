@@ -215,8 +215,11 @@ void SegmentPlanner::finish(ItemGroup& group) {
     const DType type = result_.temporaries[group.items[i].number].type;
     body.outputs[i] = body.cast(body.outputs[i], type);
   }
-  if (loop.reduced > 0 && !loop.scans)
-    segment.holds_rows = codegen::holds_rows(chain_facts(segment.body.leaves, loop.loop, loop.reduced), device_);
+  if (loop.reduced > 0 && !loop.scans) {
+    const codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
+    segment.holds_rows = codegen::holds_rows(facts, device_);
+    segment.joins_exponentials = device_.cuda && !facts.columns && !segment.holds_rows;
+  }
   result_.segments.push_back(std::move(segment));
 }
 

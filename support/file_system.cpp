@@ -74,8 +74,8 @@ int OpenFile::status(struct stat& result) const {
 
 int OpenFile::read(char* to, std::size_t bytes, std::size_t& moved) const {
   ssize_t count = 0;
-  const int error = make(
-      Step::read, path_, [&](bool is_short) { return ::read(descriptor_, to, part_of(bytes, is_short)); }, count);
+  const int error =
+      make(Step::read, path_, [&](bool is_short) { return ::read(descriptor_, to, part_of(bytes, is_short)); }, count);
   moved = error ? 0 : static_cast<std::size_t>(count);
   return error;
 }

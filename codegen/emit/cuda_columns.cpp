@@ -119,8 +119,8 @@ void ColumnWriter::accumulate(std::size_t pass) {
   line("{} batch[{}];", type, schedule_.items);
   unrolled("u", schedule_.items);
   if (needs_coordinates(operands(pass))) row_coordinates(row());
-  element_values(operands(pass), [this](std::size_t a) { return element_place(a); });
-  line("batch[u] = {} ? {} : {};", exists(), element_state(pass), identity(pass));
+  element_values(batch_operands(pass, schedule_.items), [this](std::size_t a) { return element_place(a); });
+  line("batch[u] = {} ? {} : {};", exists(), element_state(pass, schedule_.items), identity(pass));
   close();
   line("accumulate(s{0}[k], low{0}[k], {1}(batch));", pass, prelude_.use("tree"));
   close();

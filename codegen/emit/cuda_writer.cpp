@@ -7,6 +7,7 @@
 #include "codegen/emit/cuda_function.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
+#include "codegen/emit/cuda_window_form.h"
 #include "codegen/emit/entry_name.h"
 #include "codegen/schedule/scatter.h"
 #include "support/check.h"
@@ -99,7 +100,7 @@ std::string Writer::header() const {
 }
 
 std::string Writer::schedule_text() const {
-  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense"};
+  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense", "window"};
   std::string text = fmt::format("{}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
   if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
   text += fmt::format(", vectors of {}", schedule_.vector);
@@ -310,6 +311,7 @@ KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const Emi
   if (schedule.form == Template::scan) return cuda::emit_scan(kernel, schedule, options);
   if (schedule.form == Template::column_reduction) return cuda::emit_column_reduction(kernel, schedule, options);
   if (schedule.form == Template::row_reduction) return cuda::emit_row_reduction(kernel, schedule, options);
+  if (schedule.form == Template::window) return cuda::emit_window(kernel, schedule, options);
   return cuda::Writer(kernel, schedule, options).write();
 }
 

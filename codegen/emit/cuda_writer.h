@@ -103,6 +103,8 @@ class Writer {
   void row_pointer(std::size_t a, const std::vector<int>& axes);
 
   // cuda_folds.cpp: displaced operands.
+  /// A signed position plus the start of folded `axis`, folded.
+  std::string folded(std::size_t a, std::size_t axis, const std::string& position) const;
   /// The position of `coordinate` along folded `axis`, folded; a number of the signed index type.
   std::string folded_position(std::size_t a, std::size_t axis, const std::string& coordinate) const;
   /// The same times the stride, as "p" or "p * a.x0_s1".

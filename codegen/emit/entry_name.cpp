@@ -29,8 +29,8 @@ std::vector<char> telling_nodes(const Kernel& kernel) {
 }
 
 const char* form_name(const Kernel& kernel, const Schedule& schedule) {
-  static constexpr const char* forms[] = {"flat",  "rows", "general", "transpose", "serial",
-                                          "dense", "row",  "column",  "scan"};
+  static constexpr const char* forms[] = {"flat",  "rows",   "general", "transpose", "serial",
+                                          "dense", "window", "row",     "column",    "scan"};
   if (schedule.bins > 0) return "bins";
   const std::size_t store = kernel.first_store();
   if (store < kernel.accesses.size() && kernel.accesses[store].scatter != Scatter::none) return "scatter";

@@ -62,6 +62,13 @@ struct Access {
   std::vector<AxisClass> axes;    ///< one per loop axis
   std::vector<FoldedAxis> folds;  ///< one per loop axis; empty where none is folded. Loads and iotas of kernels without
                                   ///< reduced axes only
+  /// Window kernels (schedule/window.h): accesses of one number, that of the first of them, read one operand at places
+  /// that differ by `displacement` from it, one number per loop axis. They share its arguments. -1: none.
+  int window = -1;
+  std::vector<std::int8_t> displacement;
+  /// The same kernels: bytes (up to 16) that divide every step along the outer axes, and the number of elements by
+  /// which coordinate 0 of the innermost axis lies behind a multiple of it.
+  std::uint8_t row_alignment = 0, phase = 0;
   bool is_folded() const { return !folds.empty(); }
   bool is_folded(std::size_t axis) const { return !folds.empty() && folds[axis].kind != Fold::none; }
   friend bool operator==(const Access&, const Access&) = default;
@@ -86,6 +93,7 @@ struct Kernel {
 
   std::size_t first_store() const;  ///< index of the first store access
   bool has_folds() const;           ///< some access is folded
+  bool has_windows() const;
 };
 
 /// Kinds of value in the argument block, in layout order.

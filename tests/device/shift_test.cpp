@@ -148,7 +148,8 @@ TEST_P(Shift, of_views) {
   const kl::Array<float> x = kl::from_host(values, shape);
   std::vector<float> turned(240), backwards(240), sparse(60);
   for (std::size_t i = 0; i < 12; ++i)
-    for (std::size_t j = 0; j < 20; ++j) turned[j * 12 + i] = values[i * 20 + j], backwards[i * 20 + 19 - j] = values[i * 20 + j];
+    for (std::size_t j = 0; j < 20; ++j)
+      turned[j * 12 + i] = values[i * 20 + j], backwards[i * 20 + 19 - j] = values[i * 20 + j];
   for (std::size_t i = 0; i < 6; ++i)
     for (std::size_t j = 0; j < 10; ++j) sparse[i * 10 + j] = values[(2 * i + 1) * 20 + 19 - 2 * j];
   for (const Beyond beyond : shifts::every_boundary) {
@@ -156,8 +157,9 @@ TEST_P(Shift, of_views) {
               shifts::shifted<float>(turned, {20, 12}, {2, -1}, beyond, constant));
     EXPECT_EQ(kl::eval(displaced(x.flip(1), {2, -1}, beyond)).to_host(),
               shifts::shifted<float>(backwards, shape, {2, -1}, beyond, constant));
-    EXPECT_EQ(kl::eval(displaced(x(kl::range(1, kl::none, 2), kl::range(kl::none, kl::none, -2)), {-2, 3}, beyond)).to_host(),
-              shifts::shifted<float>({sparse.begin(), sparse.end()}, {6, 10}, {-2, 3}, beyond, constant));
+    EXPECT_EQ(
+        kl::eval(displaced(x(kl::range(1, kl::none, 2), kl::range(kl::none, kl::none, -2)), {-2, 3}, beyond)).to_host(),
+        shifts::shifted<float>({sparse.begin(), sparse.end()}, {6, 10}, {-2, 3}, beyond, constant));
     const std::vector<float> row(values.begin(), values.begin() + 20);
     std::vector<float> rows;
     for (int i = 0; i < 5; ++i) rows.insert(rows.end(), row.begin(), row.end());

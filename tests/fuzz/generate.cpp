@@ -258,7 +258,7 @@ void Generator::view() {
   const Shape& shape = node(a).shape;
   const int rank = static_cast<int>(shape.size());
   View chosen;
-  switch (random_.below(6)) {
+  switch (random_.below(8)) {
     case 0: {
       if (rank < 2) return;
       chosen = {ViewKind::transpose, std::vector<std::int64_t>(static_cast<std::size_t>(rank))};
@@ -287,6 +287,16 @@ void Generator::view() {
         const std::int64_t start = extent > 1 && random_.chance(30) ? 1 : 0;
         const std::int64_t step = random_.chance(20) ? 2 : 1;
         chosen.numbers.insert(chosen.numbers.end(), {kiln::detail::slice_has_start, start, 0, step});
+      }
+      break;
+    }
+    case 5:
+    case 6: {
+      if (rank == 0) return;
+      chosen = {ViewKind::shift, {random_.below(4)}};  // clamp, wrap, reflect or symmetric
+      for (const std::int64_t extent : shape) {
+        const int most = random_.chance(80) ? 2 : static_cast<int>(3 * extent + 1);
+        chosen.numbers.push_back(random_.chance(40) ? 0 : random_.below(2 * most + 1) - most);
       }
       break;
     }

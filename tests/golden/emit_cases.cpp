@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "codegen/emit/cuda_sort.h"
-#include "tests/golden/reduction_cases.h"
+#include "tests/golden/window_cases.h"
 
 namespace {
 
@@ -33,9 +33,10 @@ int main(int count, char** arguments) {
   if (which == "sorts") {
     table = print_sorts();
   } else {
-    for (const auto& test : which == "columns" ? kiln::golden::column_cases()
-                            : which == "scans" ? kiln::golden::scan_cases()
-                                               : kiln::golden::row_cases())
+    for (const auto& test : which == "columns"   ? kiln::golden::column_cases()
+                            : which == "scans"   ? kiln::golden::scan_cases()
+                            : which == "windows" ? kiln::golden::window_cases()
+                                                 : kiln::golden::row_cases())
       table += print_kernel(test.name, kiln::codegen::emit_cuda(test.kernel, test.schedule, {}));
   }
   std::printf("struct Emitted {\n  const char* name;\n  void (*call)(const void*);\n  unsigned long size;\n};\n");

@@ -53,9 +53,12 @@ Arguments fill(const Case& test, const Call& call) {
       case codegen::ArgumentKind::parameter:
         std::memcpy(to, call.parameters[argument.a].data(), argument.size);
         break;
+      case codegen::ArgumentKind::fold_start:
+      case codegen::ArgumentKind::fold_step:
+      case codegen::ArgumentKind::fold_length:
       case codegen::ArgumentKind::workspace:
       case codegen::ArgumentKind::counters:
-        ADD_FAILURE() << "an elementwise kernel has no workspace";
+        ADD_FAILURE() << "an elementwise kernel has no workspace, and none of these a fold";
         break;
       default:
         ADD_FAILURE() << "the kernels of these tests have no such argument";

@@ -247,6 +247,9 @@ void copy_async(Word& to, const void* from, bool inside) {
   if (inside) std::memcpy(&to, from, sizeof(Word));
 }
 inline void copy_wait() {}
+inline void copy_commit() {}
+template <int Groups>
+void copy_wait_group() {}
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned x) { return x == 0 ? 0 : __builtin_ctz(x) + 1; }
 inline unsigned atomicInc(unsigned* counter, unsigned limit) {
