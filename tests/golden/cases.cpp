@@ -1,5 +1,5 @@
 // tests/golden/cases.cpp -- the kernels whose text is compared: one of each kind that users meet.
-#include "tests/golden/window_cases.h"
+#include "tests/golden/reduction_cases.h"
 
 namespace kiln::golden {
 namespace {
@@ -229,7 +229,7 @@ std::vector<Case> cases() {
                            difference_in_turns(),
                            transpose_wished(),
                            user_function()};
-  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers, &golden_windows}) {
+  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }
   return all;

@@ -1,8 +1,6 @@
 // tests/golden/window_cases.cpp -- stencils: which places, folds, types and alignments the emulation runs.
 #include "tests/golden/window_cases.h"
 
-#include "codegen/schedule/window.h"
-
 namespace kiln::golden {
 namespace {
 
@@ -164,13 +162,6 @@ std::vector<ReductionCase> window_cases() {
       1);
   add_alone(result);
   return result;
-}
-
-std::vector<Case> golden_windows() {
-  const std::vector<Fold> clamped(2, Fold::clamp);
-  return {{"window_cross_f32", kernel_of({.folds = clamped, .places = cross}), {{8192, 8192}}},
-          {"window_slices_f32", kernel_of({.places = cross, .rows = {16, 1}, .stored = {16, 1}}), {{8190, 8190}}},
-          {"window_line_f32", kernel_of({.axes = "c", .folds = {Fold::wrap}, .places = line3}), {{1 << 26}}}};
 }
 
 }  // namespace kiln::golden

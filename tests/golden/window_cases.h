@@ -8,6 +8,5 @@ namespace kiln::golden {
 /// Every body is the sum of its operands, each times its number and 1: places of a window in order, then what else it
 /// reads, then the coordinate of the last axis where there is an index.
 std::vector<ReductionCase> window_cases();
-std::vector<Case> golden_windows();
 
 }  // namespace kiln::golden
