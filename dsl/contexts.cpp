@@ -174,6 +174,20 @@ Context Contexts::aligned(int context, const Shape& shape) const {
   return result;
 }
 
+int Contexts::selected(int context, const Shape& from, const Shape& shape, const std::array<int, max_rank>& axes) {
+  const Context outer = aligned(context, from);
+  Context inner;
+  inner.shape = shape;
+  inner.parent = outer.parent;
+  inner.space = outer.space;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    if (shape.extents[axis] == 1) continue;  // one coordinate only, 0
+    inner.rows[axis] = outer.rows[axes[axis]];
+    inner.offset[axis] = outer.offset[axes[axis]];
+  }
+  return intern(inner, places_[context]);
+}
+
 int Contexts::placed(const Shape& shape, const SplitShape& split, const AxisMap& axes) {
   Context context;
   context.shape = shape;

@@ -85,6 +85,10 @@ class Contexts {
   int reduced(int context, const codegen::ReductionSpec& spec, const Shape& operand, const Shape& result,
               const AxisMap& owner);
 
+  /// The context of a value of `shape` whose axis k runs along axis `axes[k]` of a value of shape `from`, which is
+  /// reached in `context`.
+  int selected(int context, const Shape& from, const Shape& shape, const std::array<int, max_rank>& axes);
+
   /// The map to the coordinates of a value of `shape` that is broadcast to the context's shape.
   Context aligned(int context, const Shape& shape) const;
   const Context& operator[](int context) const { return contexts_[context]; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/pass/passes.h"
+#include "dsl/call_key.h"
 #include "dsl/collapse.h"
 #include "dsl/infer.h"
 #include "dsl/operation_count.h"
@@ -69,6 +70,7 @@ void Drafting::build_groups() {
 void Drafting::run_passes(Segment& segment) const {
   codegen::PassOptions passes;
   passes.holds_rows = segment.holds_rows;
+  passes.joins_exponentials = segment.joins_exponentials;
   const auto reduced = segment.loop.span().last(static_cast<std::size_t>(segment.reduced));
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
@@ -86,7 +88,8 @@ Store Drafting::store_of(const SegmentOutput& output, const Segment& segment) co
     return {{temporary_base(output.number), false},
             0,
             temporary.type,
-            over_loop(contiguous("temporary", temporary.shape, call_.where), output, segment.loop)};
+            over_loop(contiguous("temporary", temporary.shape, call_.where), output, segment.loop),
+            true};
   }
   const Destination& destination = destinations_[output.number];
   const DType type = destination.layout->dtype;
@@ -157,10 +160,10 @@ void Drafting::place_accesses(const Parts& parts, DraftKernel& draft) const {
   nest.in_order = std::any_of(nodes.begin(), nodes.end(),
                               [](const codegen::Node& node) { return node.kind == codegen::NodeKind::scan; });
   for (const Leaf& leaf : parts.body->leaves) {
-    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, leaf.iota ? 0 : static_cast<int>(size_of(leaf.type)),
-                        leaf.folds};
+    const int bytes = leaf.iota ? leaf.gathers : leaf.gathered ? 0 : static_cast<int>(size_of(leaf.type));
+    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, bytes, leaf.folds};
     // Nothing may be read of such an operand: it moves along the loop that is never entered.
-    if (parts.reduced > 0 && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
+    if (parts.reduced > 0 && !leaf.gathered && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
     nest.walks.push_back(walk);
     draft.bases.push_back(base_of(leaf));
   }
@@ -181,14 +184,17 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   const Leaf* leaf = access.store ? nullptr : &parts.body->leaves[number];
   access.type = store ? store->type : leaf->type;
   access.iota = leaf && leaf->iota;
+  access.gathered = leaf && leaf->gathered;
+  access.gathers = leaf ? leaf->gathers : 0;
   access.aliased = leaf && (*parts.aliased)[number];
   access.axes = axis_classes(nest, number);
   access.folds = folded_axes(nest, number);
   if (access.iota) return access;
   const auto bytes = static_cast<std::int64_t>(size_of(access.type));
   const std::uint64_t base = store ? store->address : leaf_address(*leaf);
-  const std::uint64_t address =
-      base + static_cast<std::uint64_t>(unfolded_offset(nest.walks[number].offset, nest.walks[number].folds) * bytes);
+  const LoopNest::Walk& walk = nest.walks[number];
+  const std::uint64_t address = base + static_cast<std::uint64_t>(unfolded_offset(walk.offset, walk.folds) * bytes);
+  if (access.gathered) return gathered_access(*parts.body, draft, number, access, address);
   access.alignment = alignment_class(nest, number, address, access.type);
   if (nest.reduced == 0) {
     access.dense_alignment = dense_alignment(nest, number, address);
@@ -199,6 +205,24 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
     if (nest.walks[number].strides[axis] != 0) elements *= nest.shape.extents[axis];
   draft.bytes_moved += elements * bytes;
   return access;
+}
+
+std::vector<AccessMemory> Drafting::memories_of(const Parts& parts, const DraftKernel& draft) const {
+  std::vector<AccessMemory> memories;
+  const std::size_t leaves = parts.body->leaves.size();
+  for (std::size_t a = 0; a < draft.nest.walks.size(); ++a) {
+    const Leaf* const leaf = a < leaves ? &parts.body->leaves[a] : nullptr;
+    AccessMemory memory{draft.bases[a].number};
+    if (leaf && !leaf->iota && leaf->temporary < 0)
+      memory.memory = neighbour_of(call_.inputs, static_cast<unsigned>(leaf->slot));
+    if (!leaf || !leaf->iota) {
+      const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[a].type));
+      const std::uint64_t base = leaf ? leaf_address(*leaf) : parts.stores[a - leaves].address;
+      memory.address = base + static_cast<std::uint64_t>(draft.nest.walks[a].offset * bytes);
+    }
+    memories.push_back(memory);
+  }
+  return memories;
 }
 
 DraftKernel Drafting::build(const Parts& parts) {
@@ -218,11 +242,14 @@ DraftKernel Drafting::build(const Parts& parts) {
   draft.parameters = parts.body->parameters;
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
+  if (call_.scatter && !parts.stores.empty() && !parts.stores[0].is_temporary) mark_scatter(draft);
+  align_gathering_iotas(kernel);
   kernel.calls_host = !machine_.traits.cuda && !kernel.body.functions().empty();
   if (kernel.calls_host) check_host_versions(kernel.body);
   kernel.comment = expression_text(kernel.body);
   draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
+  if (nest.reduced == 0) find_windows(draft, memories_of(parts, draft), machine_.traits.cuda);
   if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);
   return draft;

@@ -23,7 +23,7 @@ std::string folds_text(const LoopNest::Walk& walk) {
   std::string text;
   for (std::size_t axis = 0; axis < walk.folds.size(); ++axis) {
     const AxisFold& fold = walk.folds[axis];
-    if (!fold.is_active()) continue;
+    if (!fold.is_active() || fold.start == 0) continue;
     text += fmt::format(", shifted by {} along axis {}, {} the borders", -fold.start, axis,
                         names[static_cast<int>(fold.kind)]);
   }
@@ -35,9 +35,10 @@ std::string access_lines(const DraftKernel& draft) {
   for (std::size_t a = 0; a < draft.kernel.accesses.size(); ++a) {
     const codegen::Access& access = draft.kernel.accesses[a];
     text += fmt::format("    {:<6} {:<4} strides {}",
-                        access.store  ? "store"
-                        : access.iota ? "index"
-                                      : "load",
+                        access.store      ? "store"
+                        : access.iota     ? "index"
+                        : access.gathered ? "take"
+                                          : "load",
                         name_of(access.type), strides_text(draft.nest, a));
     if (!access.iota) text += fmt::format(", aligned to {} bytes", access.alignment);
     text += folds_text(draft.nest.walks[a]);
@@ -46,8 +47,10 @@ std::string access_lines(const DraftKernel& draft) {
   return text;
 }
 
-std::int64_t elements_touched(const DraftKernel& draft, std::size_t access) {
-  std::int64_t elements = 1;
+std::int64_t bytes_touched(const DraftKernel& draft, std::size_t access) {
+  const auto gathered = draft.gathered_bytes.find(access);
+  if (gathered != draft.gathered_bytes.end()) return gathered->second;
+  auto elements = static_cast<std::int64_t>(size_of(draft.kernel.accesses[access].type));
   for (int axis = 0; axis < draft.nest.shape.rank; ++axis)
     if (draft.nest.walks[access].strides[axis] != 0) elements *= draft.nest.shape.extents[axis];
   return elements;
@@ -118,9 +121,9 @@ std::int64_t least_bytes(const Draft& draft, unsigned input_count, unsigned targ
     for (std::size_t a = 0; a < kernel.kernel.accesses.size(); ++a) {
       const codegen::Access& access = kernel.kernel.accesses[a];
       const std::uint32_t base = kernel.bases[a].number;
-      if (access.iota || base >= input_count) continue;
-      bytes[base] =
-          std::max(bytes[base], elements_touched(kernel, a) * static_cast<std::int64_t>(size_of(access.type)));
+      const bool is_shared = a < kernel.is_shared.size() && kernel.is_shared[a];
+      if (access.iota || is_shared || base >= input_count) continue;
+      bytes[base] = std::max(bytes[base], bytes_touched(kernel, a));
     }
   }
   for (unsigned t = 0; t < target_count; ++t) {

@@ -65,6 +65,10 @@ NodeId record_structured(detail::Recorder& recorder, const Instruction* code, co
   }
   if (code[i].kind == Instruction::reduction)
     return detail::record_reduction(recorder, {words[0], words[1]}, code[i].type, operands, code[i].arity, where);
+  if (code[i].kind == Instruction::taken) {
+    const detail::TakeCall call{words[0], static_cast<std::int64_t>(words[1])};
+    return detail::record_take(recorder, call, operands[0], operands[1], where);
+  }
   if (code[i].kind == Instruction::component)
     return detail::record_component(recorder, operands[0], static_cast<unsigned>(words[0]), where);
   std::size_t first = i - 1;
@@ -183,6 +187,7 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
       case Instruction::tuple:
       case Instruction::component:
       case Instruction::viewed:
+      case Instruction::taken:
       case Instruction::traced:
         node = record_structured(recorder, program.code, program.slots, i, stack.data() + first, where);
         break;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/ir/op_info.h"
+#include "dsl/taken_shape.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -132,6 +133,9 @@ const char* node_name(const Node& node) {
     case NodeKind::input:
     case NodeKind::load:
       return "load";
+    case NodeKind::gather:
+    case NodeKind::take:
+      return "take";
     case NodeKind::iota:
     case NodeKind::index:
       return "index";
@@ -188,6 +192,10 @@ std::vector<Shape> infer_shapes(const codegen::Graph& graph, std::span<const Sha
         break;
       case NodeKind::reduce:
         shapes[id] = reduced_shape(common_shape(graph, id, shapes), graph.reduction(node));
+        break;
+      case NodeKind::take:
+        shapes[id] = taken_shape(codegen::TakeSpec::of(node.payload), shapes[node.operands[0]],
+                                 shapes[node.operands[1]], where_of(graph, id));
         break;
       case NodeKind::extent:
         break;  // a scalar

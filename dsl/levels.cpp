@@ -5,6 +5,7 @@
 
 #include "dsl/infer.h"
 #include "dsl/shifted_operands.h"
+#include "dsl/taking.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -60,17 +61,31 @@ bool is_shift(const codegen::Graph& graph, NodeId node) {
 }
 
 bool Levels::is_value(const codegen::Graph& graph, NodeId node) const {
-  return is_stored[node] && !raises_level(graph, graph[node], level[node]);
+  // Of a reshape the operand is stored: its elements in C order are those of the reshape.
+  const bool is_reshape =
+      graph[node].kind == NodeKind::view && graph.view_spec(graph[node]).kind == ViewSpec::Kind::reshape;
+  return is_stored[node] && !is_reshape && !raises_level(graph, graph[node], level[node]);
 }
 
 int Levels::rank(const codegen::Graph& graph, NodeId node) const {
   return 2 * level[node] + (is_value(graph, node) ? 1 : 0);  // a stored value may need reductions of its own level
 }
 
-Levels levels_of(const codegen::Graph& graph) {
+/// The level of a take, whose source may have to be stored before.
+static int level_of_take(const codegen::Graph& graph, const Node& node, NodeId stored, Levels& levels) {
+  if (stored == codegen::no_node) return std::max(1, levels.level[node.operands[1]]);
+  levels.is_stored[stored] = levels.is_taken[stored] = 1;
+  if (graph[stored].kind == NodeKind::element) levels.is_stored[graph[stored].operands[0]] = 1;
+  return std::max(levels.level[stored] + 1, levels.level[node.operands[1]]);
+}
+
+Levels levels_of(const Source& source) {
+  const codegen::Graph& graph = source.graph;
+  const std::vector<NodeId> taken = stored_sources(source);
   Levels levels;
   levels.level.resize(graph.size(), 0);
   levels.is_stored.resize(graph.size(), 0);
+  levels.is_taken.resize(graph.size(), 0);
   levels.is_displaced.resize(graph.size(), 0);
   ShiftedOperands operands(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -79,6 +94,7 @@ Levels levels_of(const codegen::Graph& graph) {
     int& level = levels.level[id];
     for (const NodeId operand : node.inputs()) level = std::max(level, levels.level[operand]);
     if (raises_level(graph, node, level)) ++level;
+    if (node.kind == NodeKind::take) level = level_of_take(graph, node, taken[id], levels);
     if (operands.wants_stored(id)) {
       const NodeId stored = mark_stored(graph, node.operands[0], levels);
       levels.is_displaced[stored] = 1;

@@ -27,9 +27,15 @@ struct Leaf {
   int slot = -1;  ///< input slot; -1 for kl::index, whose values follow from the loop alone, and temporaries
   bool iota = false;
   DType type = DType::f32;
-  Strided view;          ///< over the loop's shape
-  int temporary = -1;    ///< number of the temporary that is read, computed by an earlier kernel of the call
-  AxisFolds folds = {};  ///< by loop axis
+  Strided view;        ///< over the loop's shape
+  int temporary = -1;  ///< number of the temporary that is read, computed by an earlier kernel of the call
+  /// Memory that elements are taken from: `view` is its start only, the places are computed; `whole` is what may be
+  /// read and `step` the distance of neighbours along the axis of the indices.
+  bool gathered = false;
+  std::int64_t step = 0;
+  Strided whole = {};
+  std::uint8_t gathers = 0;  ///< of an iota: Access::gathers
+  AxisFolds folds = {};      ///< by loop axis
   bool is_folded() const { return any_active(folds); }
   friend bool operator==(const Leaf&, const Leaf&) = default;
 };

@@ -73,6 +73,8 @@ bool Lowering::step(Place place) {
       return scan_step(place, node);
     case NodeKind::element:
       return element_step(place, node);
+    case NodeKind::take:
+      return take_step(place, node);
     default:
       return copy_step(place, node, place.context);
   }
@@ -153,13 +155,19 @@ NodeId Lowering::leaf_node(Place place, const Node& node) {
   return add_leaf(leaf);
 }
 
-NodeId Lowering::add_leaf(Leaf leaf) {
+std::size_t Lowering::leaf_number(Leaf leaf) {
   for (int axis = 0; axis < leaf.view.shape.rank; ++axis)
     if (leaf.view.shape.extents[axis] <= 1) leaf.view.strides[axis] = 0;  // never stepped along
   Body& body = lowered_.body;
   const auto [entry, inserted] = leaf_index_.try_emplace(leaf, body.leaves.size());
   if (inserted) body.leaves.push_back(leaf);
-  return leaf.iota ? body.graph.iota(entry->second) : body.graph.load(entry->second, leaf.type);
+  return entry->second;
+}
+
+NodeId Lowering::add_leaf(const Leaf& leaf) {
+  const std::size_t number = leaf_number(leaf);
+  codegen::Graph& body = lowered_.body.graph;
+  return leaf.iota ? body.iota(number) : body.load(number, leaf.type);
 }
 
 NodeId Lowering::parameter_node(const Parameter& parameter) {

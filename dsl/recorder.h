@@ -29,6 +29,7 @@ class Recorder {
   NodeId reduction(const ReductionCall& call, DType result, const NodeId* operands, unsigned count, Where where);
   NodeId tuple(const NodeId* values, unsigned count, Where where);
   NodeId component(NodeId tuple, unsigned component, Where where);
+  NodeId take(const TakeCall& call, NodeId source, NodeId indices, Where where);
 
   int rank(NodeId value) const { return ranks_[value]; }
 

@@ -171,12 +171,14 @@ std::optional<ItemPlan> SegmentPlanner::plan_beside(const Item& item, const Item
 std::string SegmentPlanner::reason_of(const Cut& cut, const ItemPlan& plan) const {
   const NodeId node = reduction_of(cut.node);
   const NodeKind kind = source_.graph[node].kind;
+  if (levels_.is_taken[cut.node]) return "its elements are taken by index";
   if (is_shift(source_.graph, node)) {
     return plan.loop.reduced > 0 ? "kernels that reduce read nothing displaced"
                                  : "what needs it reads it displaced once more, or in another order";
   }
   if (levels_.is_displaced[node]) return "it is read at several places, which cost more than computing it once";
   if (kind == NodeKind::view) return "no kernel can compute it in the order that the reshape asks for";
+  if (levels_.is_taken[node]) return "its elements are taken by index";
   if (levels_.is_stored[node])
     return fmt::format("a kernel joins at most {} reductions that need one another", max_passes);
   const auto known = reasons_.find(node);

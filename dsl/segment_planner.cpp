@@ -18,8 +18,9 @@ namespace {
 constexpr std::size_t max_reductions = 32;
 
 bool is_elementwise(const codegen::Graph& graph) {
-  return std::none_of(graph.nodes().begin(), graph.nodes().end(),
-                      [](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; });
+  return std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    return node.kind == NodeKind::reduce || node.kind == NodeKind::scan || node.kind == NodeKind::take;
+  });
 }
 
 bool is_empty(const Shape& shape) {
@@ -214,8 +215,11 @@ void SegmentPlanner::finish(ItemGroup& group) {
     const DType type = result_.temporaries[group.items[i].number].type;
     body.outputs[i] = body.cast(body.outputs[i], type);
   }
-  if (loop.reduced > 0 && !loop.scans)
-    segment.holds_rows = codegen::holds_rows(chain_facts(segment.body.leaves, loop.loop, loop.reduced), device_);
+  if (loop.reduced > 0 && !loop.scans) {
+    const codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
+    segment.holds_rows = codegen::holds_rows(facts, device_);
+    segment.joins_exponentials = device_.cuda && !facts.columns && !segment.holds_rows;
+  }
   result_.segments.push_back(std::move(segment));
 }
 

@@ -48,7 +48,7 @@ class SegmentPlanner {
  public:
   using Fits = bool(const codegen::ChainFacts&, const codegen::DeviceTraits&);
   SegmentPlanner(const Source& source, const codegen::DeviceTraits& device, Fits* chain_fits = codegen::chain_fits)
-      : source_(source), device_(device), chain_fits_(chain_fits), levels_(levels_of(source.graph)) {}
+      : source_(source), device_(device), chain_fits_(chain_fits), levels_(levels_of(source)) {}
   Segmentation run(std::span<const Shape> loops);
 
  private:

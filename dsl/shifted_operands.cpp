@@ -50,7 +50,7 @@ bool computes(const Node& node) {
 }  // namespace
 
 ShiftedOperands::ShiftedOperands(const codegen::Graph& graph)
-    : graph_(graph), places_(graph.size()), costs_(graph.size()), shifted_(graph.size()) {
+    : graph_(graph), places_(graph.size()), costs_(graph.size()), shifted_(graph.size()), takes_(graph.size()) {
   for (const Node& node : graph.nodes())
     if (is_shift(graph, node)) ++places_[node.operands[0]];
 }
@@ -64,7 +64,9 @@ bool ShiftedOperands::wants_stored(NodeId id) {
   for (const NodeId operand : node.inputs()) {
     cost = std::min(most, cost + costs_[operand]);
     axes |= shifted_[operand];
+    takes_[id] = static_cast<char>(takes_[id] | takes_[operand]);
   }
+  if (node.kind == NodeKind::take) takes_[id] = 1;
   if (node.kind != NodeKind::view) return false;
   if (!is_shift(graph_, node)) {
     if (axes != 0) axes = every_axis;
@@ -75,7 +77,7 @@ bool ShiftedOperands::wants_stored(NodeId id) {
   const bool twice = (axes & moved) != 0;
   const bool costly = places_[operand] > 1 && places_[operand] * costs_[operand] > cost_of_storing;
   axes |= moved;
-  if (moved == 0 || !(twice || costly)) return false;
+  if (moved == 0 || !(twice || costly || takes_[operand] != 0)) return false;
   cost = 1;
   axes = moved;
   return true;
@@ -84,6 +86,7 @@ bool ShiftedOperands::wants_stored(NodeId id) {
 void ShiftedOperands::note_stored(NodeId id) {
   costs_[id] = 1;
   shifted_[id] = 0;
+  takes_[id] = 0;
 }
 
 }  // namespace kiln::dsl

@@ -25,6 +25,7 @@ class ShiftedOperands {
   std::vector<int> places_;            ///< shifts by node that is their operand
   std::vector<int> costs_;             ///< of the value in instructions, if everything below is computed for it alone
   std::vector<std::uint8_t> shifted_;  ///< axes along which something below is displaced, bit 0 the last axis
+  std::vector<char> takes_;            ///< elements are taken by index below: at places of the loop only
 };
 
 }  // namespace kiln::dsl

@@ -21,12 +21,15 @@ void Writer::use_folds() {
   }
 }
 
+std::string Writer::folded(std::size_t a, std::size_t axis, const std::string& position) const {
+  return fmt::format("{}({} + {}, {})", function_of(kernel_.accesses[a].folds[axis].kind), position,
+                     field(ArgumentKind::fold_start, a, axis), field(ArgumentKind::fold_length, a, axis));
+}
+
 std::string Writer::folded_position(std::size_t a, std::size_t axis, const std::string& coordinate) const {
-  const FoldedAxis& fold = kernel_.accesses[a].folds[axis];
-  std::string position = fmt::format("{}({})", step_, coordinate);
-  if (!fold.unit_step) position += " * " + field(ArgumentKind::fold_step, a, axis);
-  return fmt::format("{}({} + {}, {})", function_of(fold.kind), position, field(ArgumentKind::fold_start, a, axis),
-                     field(ArgumentKind::fold_length, a, axis));
+  const bool unit = kernel_.accesses[a].folds[axis].unit_step;
+  const std::string step = unit ? "" : " * " + field(ArgumentKind::fold_step, a, axis);
+  return folded(a, axis, fmt::format("{}({}){}", step_, coordinate, step));
 }
 
 std::string Writer::folded_offset(std::size_t a, std::size_t axis, const std::string& coordinate) const {

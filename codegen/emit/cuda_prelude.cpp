@@ -22,7 +22,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 32> table = {{
+constexpr std::array<Snippet, 34> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -63,6 +63,26 @@ DEVICE void write(T* to, const T (&from)[N]) {
     for (int k = 0; k < Width; ++k) piece.at[k] = from[n + k];
     __stwb(reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to + n), piece.word);  // one instruction, never split
   }
+}
+)"},
+    {"fetch", "Word", R"(
+template <int Width, class T>  // Width neighbours in one access
+DEVICE void fetch(T* to, const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+  Piece piece;
+  piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from);
+#pragma unroll
+  for (int k = 0; k < Width; ++k) to[k] = piece.at[k];
+}
+)"},
+    {"put", "Word", R"(
+template <int Width, class T>
+DEVICE void put(T* to, const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+  Piece piece;
+#pragma unroll
+  for (int k = 0; k < Width; ++k) piece.at[k] = from[k];
+  *reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to) = piece.word;
 }
 )"},
     {"gather", "", R"(

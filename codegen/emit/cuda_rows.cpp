@@ -60,7 +60,7 @@ void Writer::declare_loads() {
   const std::string shape =
       (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") + fmt::format("[{}]", schedule_.vector);
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_stepped(a)) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_counted(a)) continue;
     if (!is_store(a) && inner_class(a) == AxisClass::broadcast) {
       line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
     } else {
@@ -68,6 +68,7 @@ void Writer::declare_loads() {
       if (is_store(a) && rounds(a)) line("float {}_f32{};", access_name(a), shape);
     }
   }
+  declare_row_gathers();
 }
 
 /// Address of the current vector of access `a`; `i` (or `j` within a loop over vectors) is its position.
@@ -88,7 +89,11 @@ std::string Writer::place(std::size_t a) const {
 /// Moves the current vector of every load (or store): by whole vectors, or the first `count` elements.
 void Writer::move_elements(bool store, const std::string& count, bool vectors) {
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_stepped(a) || is_store(a) != store) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_store(a) != store || kernel_.accesses[a].places) continue;
+    if (scatters(a)) {
+      scatter_elements(a, count, pointers_[a]);
+      continue;
+    }
     const AxisClass inner = inner_class(a);
     if (inner == AxisClass::broadcast && !store) continue;
     const std::string local = access_name(a) + piece();
@@ -110,6 +115,7 @@ void Writer::move_elements(bool store, const std::string& count, bool vectors) {
       line("{}({}, {}, {}, {});", prelude_.use(store ? "scatter" : "gather"), to, from, step, count);
     }
   }
+  if (!store) load_row_gathers(count, vectors);
 }
 
 /// All loads or all stores of the thread. Only the last vector of the innermost axis may be partial.
@@ -164,6 +170,7 @@ void Writer::compute() {
   if (several) unrolled("k", schedule_.vector);
   const std::string k = several ? "k" : "0";
   const std::string position = std::string(schedule_.items > 1 ? "j" : "i") + (several ? " + k" : "");
+  name_row_gathers("", fmt::format("{}[{}]", piece(), k));
   if (is_dense_form()) stepped_operands();
   body([&](std::size_t a) -> std::string {
     if (is_stepped(a)) return access_name(a);

@@ -7,7 +7,9 @@
 #include "codegen/emit/cuda_function.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
+#include "codegen/emit/cuda_window_form.h"
 #include "codegen/emit/entry_name.h"
+#include "codegen/schedule/scatter.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
@@ -19,6 +21,9 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       layout_(argument_layout(kernel)),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
       step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+  if ((schedule.form == Template::flat || schedule.form == Template::rows || schedule.form == Template::general) &&
+      kernel.rank > 0)
+    find_row_gathers(static_cast<std::size_t>(kernel.rank) - 1);
   use_folds();
   if (schedule.form != Template::transpose) return;
   turned_axis_ = turned_axis(kernel);
@@ -50,9 +55,12 @@ KernelSource Writer::write() {
 }
 
 void Writer::statements() {
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a)
+    if (scatters(a)) define_join(a);
+  counts_ = schedule_.bins > 0 && counts_hits(kernel_);
   switch (schedule_.form) {
     case Template::flat:
-      flat();
+      schedule_.bins > 0 ? binned() : flat();
       break;
     case Template::rows:
     case Template::general:
@@ -92,7 +100,7 @@ std::string Writer::header() const {
 }
 
 std::string Writer::schedule_text() const {
-  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense"};
+  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense", "window"};
   std::string text = fmt::format("{}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
   if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
   text += fmt::format(", vectors of {}", schedule_.vector);
@@ -223,6 +231,7 @@ void Writer::line_directive(const Graph& graph, NodeId id) {
 }
 
 std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
+  if (graph[id].kind == NodeKind::gather) return gather_text(graph, id, names);
   std::vector<std::string> operands;
   std::vector<DType> types;
   for (const NodeId operand : graph[id].inputs()) {
@@ -231,6 +240,13 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
   }
   if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
   return expression(graph[id], operands, types, prelude_);
+}
+
+bool Writer::declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local) {
+  line_directive(graph, id);
+  line("const {} {} = {};", value_type(graph[id].type), local, value_text(graph, id, names));
+  names[id] = local;
+  return true;
 }
 
 bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
@@ -245,14 +261,15 @@ bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& 
     case NodeKind::literal:
       names[id] = literal(node.type, node.payload);
       return false;
+    case NodeKind::gather:
+      if (!row_gather_names_.contains(id)) return declare_node(graph, id, names, local);
+      names[id] = row_gather_names_.at(id);
+      break;
     case NodeKind::parameter:
       names[id] = field(ArgumentKind::parameter, slot);
       break;
     default:
-      line_directive(graph, id);
-      line("const {} {} = {};", value_type(node.type), local, value_text(graph, id, names));
-      names[id] = local;
-      return true;
+      return declare_node(graph, id, names, local);
   }
   if (node.type == DType::b1) names[id] = fmt::format("({} != 0)", names[id]);
   if (node.kind == NodeKind::parameter && is_complex(node.type))
@@ -267,10 +284,11 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
   const std::size_t first = kernel_.first_store();
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];
+    if (is_counted(first + o)) continue;
     needed[rounds(first + o) ? graph[id].operands[0] : id] = 1;
   }
   for (NodeId id = graph.size(); id-- > 0;) {
-    if (!needed[id]) continue;
+    if (!needed[id] || row_gather_names_.contains(id)) continue;
     for (const NodeId operand : graph[id].inputs()) needed[operand] = 1;
   }
   int next = 0;
@@ -279,6 +297,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
   }
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];
+    if (is_counted(first + o)) continue;
     const NodeId value = rounds(first + o) ? graph[id].operands[0] : id;
     line("{} = {};", element(first + o), names[value]);
   }
@@ -292,6 +311,7 @@ KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const Emi
   if (schedule.form == Template::scan) return cuda::emit_scan(kernel, schedule, options);
   if (schedule.form == Template::column_reduction) return cuda::emit_column_reduction(kernel, schedule, options);
   if (schedule.form == Template::row_reduction) return cuda::emit_row_reduction(kernel, schedule, options);
+  if (schedule.form == Template::window) return cuda::emit_window(kernel, schedule, options);
   return cuda::Writer(kernel, schedule, options).write();
 }
 

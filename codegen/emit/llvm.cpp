@@ -17,7 +17,11 @@ namespace {
 class KernelPrinter : KernelFrame {
  public:
   KernelPrinter(const Kernel& described, const EmitOptions& chosen)
-      : KernelFrame(described, chosen), values_(described.accesses.size()) {}
+      : KernelFrame(described, chosen), body_(b, library, described.body, chosen.contract) {
+    find_row_gathers();
+    body_.set_memory(states);
+    values_.resize(states.size());
+  }
 
   std::string print(const std::string& entry);
 
@@ -37,9 +41,23 @@ class KernelPrinter : KernelFrame {
   IrValue print_mask();
   bool loads_vector(std::size_t a) const {
     const AccessState& state = states[a];
-    return !state.access->store && !state.access->iota && state.inner() != AxisClass::broadcast;
+    return !state.access->store && !state.access->iota && !state.access->gathered &&
+           state.inner() != AxisClass::broadcast;
   }
 
+  /// A gather whose elements follow one another along a row: read like an operand, of which the row is found by index.
+  struct RowGather {
+    NodeId node;
+    std::size_t state, affine;
+    Access access;
+    std::string exists = {};
+  };
+  void find_row_gathers();
+  void print_row_gathers();
+  void set_row_gathers();
+
+  BodyPrinter body_;
+  std::vector<RowGather> row_gathers_;
   std::vector<Parts> values_;             ///< per access: what the body reads
   std::vector<std::string> coordinates_;  ///< of the current row, outer axes
 };
@@ -89,11 +107,72 @@ void KernelPrinter::end_rows() {
   b.line("br i1 %u.more, label %unit, label %exit");
 }
 
+void KernelPrinter::find_row_gathers() {
+  if (kernel.rank == 0) return;
+  const auto inner = static_cast<std::size_t>(kernel.rank) - 1;
+  for (const NodeId node : row_gathers(kernel, inner)) {
+    Access access = kernel.accesses[kernel.body[node].payload];
+    access.gathered = false;
+    access.axes[inner] = AxisClass::contiguous;
+    const NodeId affine = kernel.body[node].operands[gather_affine];
+    row_gathers_.push_back({node, states.size() + row_gathers_.size(), kernel.body[affine].payload, access});
+  }
+  for (const RowGather& gather : row_gathers_) {
+    AccessState state;
+    state.access = &gather.access;
+    state.vector_axis = inner;
+    states.push_back(state);
+  }
+}
+
+/// The rows that the indices of this row of the loop name. Where there is none, nothing of what is read there is used.
+void KernelPrinter::print_row_gathers() {
+  if (row_gathers_.empty()) return;
+  std::vector<NodeId> needed;
+  std::vector<char> wanted(kernel.body.size(), 0);
+  for (const RowGather& gather : row_gathers_) wanted[kernel.body[gather.node].operands[gather_displacement]] = 1;
+  for (NodeId id = kernel.body.size(); id-- > 0;) {
+    if (wanted[id] == 0) continue;
+    needed.push_back(id);
+    for (const NodeId operand : kernel.body[id].inputs()) wanted[operand] = 1;
+  }
+  for (std::size_t a = 0; a < states.size(); ++a)
+    if (states[a].access->iota && states[a].inner() == AxisClass::broadcast)
+      values_[a] = {iota_vector(b, states[a], "0", {})};
+  std::reverse(needed.begin(), needed.end());
+  body_.compute(needed, {values_, parameters});
+  for (RowGather& gather : row_gathers_) {
+    const IrValue& lanes = body_.value(kernel.body[gather.node].operands[gather_displacement])[0];
+    const std::string far = b.emit_scalar(fmt::format("extractelement {} {}, i32 0", b.type(Lane::i64), lanes.text));
+    gather.exists = b.emit_scalar(fmt::format("icmp sge i64 {}, 0", far));
+    const std::string at = b.emit_scalar(fmt::format("select i1 {}, i64 {}, i64 0", gather.exists, far));
+    const std::string element = b.emit_scalar(fmt::format("add i64 {}, {}", at, states[gather.affine].row));
+    const std::string bytes = b.emit_scalar(fmt::format("mul i64 {}, {}", element, size_of(gather.access.type)));
+    const std::string& base = states[kernel.body[gather.node].payload].base;
+    states[gather.state].row = b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", base, bytes));
+  }
+}
+
+void KernelPrinter::set_row_gathers() {
+  for (const RowGather& gather : row_gathers_) {
+    const IrValue exists = b.splat(Lane::i1, gather.exists);
+    Parts parts;
+    for (const IrValue& part : values_[gather.state]) {
+      const DType type = gather.access.type;
+      parts.push_back(b.select(exists, part, b.bits(part.lane, missing_bits(is_complex(type) ? real_of(type) : type))));
+    }
+    if (gather.access.type == DType::b1) parts = {b.compare("icmp ne", parts[0], b.bits(Lane::i8, 0))};
+    body_.set_fixed(gather.node, std::move(parts));
+  }
+}
+
 void KernelPrinter::load_constants() {
   for (std::size_t a = 0; a < states.size(); ++a) {
     const AccessState& state = states[a];
-    if (!state.access->store && !state.access->iota && !loads_vector(a)) values_[a] = load_broadcast(b, state);
+    if (!state.access->store && !state.access->iota && !state.access->gathered && !loads_vector(a))
+      values_[a] = load_broadcast(b, state);
   }
+  print_row_gathers();
 }
 
 bool KernelPrinter::folds_vectors() const {
@@ -201,13 +280,13 @@ void KernelPrinter::print_inner_loop() {
   print_inside();
   b.line("br i1 %full, label %load.full, label %load.tail, !prof !0");
   print_loads();
-  BodyPrinter body(b, library, kernel.body, options.contract);
+  set_row_gathers();
   if (!kernel.body.functions().empty()) {
-    body.set_count(b.emit_scalar(fmt::format("call i64 @llvm.smin.i64(i64 %left, i64 {})", b.width())));
+    body_.set_count(b.emit_scalar(fmt::format("call i64 @llvm.smin.i64(i64 %left, i64 {})", b.width())));
   }
   std::vector<DType> types;
   for (std::size_t a = kernel.first_store(); a < kernel.accesses.size(); ++a) types.push_back(kernel.accesses[a].type);
-  print_stores(body.print({values_, parameters}, types));
+  print_stores(body_.print({values_, parameters}, types));
   b.line(fmt::format("%i.next = add i64 %i, {}", b.width()));
   b.line(fmt::format("%i.more = icmp slt i64 %i.next, {}", end));
   b.line(fmt::format("br i1 %i.more, label %inner, label %{}", has_rows() ? "unit.end" : "exit"));

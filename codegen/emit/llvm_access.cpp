@@ -128,6 +128,25 @@ Parts load_broadcast(IrBuilder& b, const AccessState& state) {
   return parts;
 }
 
+Parts load_gathered(IrBuilder& b, const AccessState& state, const IrValue& at, const IrValue& exists) {
+  const DType type = state.access->type;
+  const Lane lane = storage_lane(type);
+  const IrValue offsets = at * b.bits(Lane::i64, size_of(type));
+  Parts parts;
+  for (int part = 0; part < part_count(type); ++part) {
+    const std::string start =
+        b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.base, part * bytes_of(lane)));
+    const std::string pointers =
+        b.emit_scalar(fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), offsets.text));
+    const IrValue missing = b.bits(lane, missing_bits(is_complex(type) ? real_of(type) : type));
+    parts.push_back(
+        b.emit(lane, fmt::format("call {0} @llvm.masked.gather.{1}.v{2}p0(<{2} x ptr> {3}, i32 {4}, {5} {6}, {0} {7})",
+                                 b.type(lane), b.suffix(lane), b.width(), pointers, alignment_of(state),
+                                 b.type(Lane::i1), exists.text, missing.text)));
+  }
+  return parts;
+}
+
 IrValue iota_vector(IrBuilder& b, const AccessState& state, const std::string& i, const IrValue& lane_offsets) {
   if (state.inner() == AxisClass::broadcast) return b.splat(Lane::i64, state.row);
   const std::string stride = state.access->axes.empty() ? "1" : state.stride(state.vector_axis);

@@ -39,6 +39,8 @@ using Parts = std::vector<IrValue>;
 Parts load_vector(IrBuilder& b, const AccessState& state, const std::string& i, const std::string& mask);
 /// One element of the current row, in every lane (innermost axis broadcast).
 Parts load_broadcast(IrBuilder& b, const AccessState& state);
+/// Elements `at` behind the base in the lanes of the mask `exists`, missing ones elsewhere.
+Parts load_gathered(IrBuilder& b, const AccessState& state, const IrValue& at, const IrValue& exists);
 /// Position start + step * coordinate along folded `axis` (i64), before folding and folded.
 std::string position_of(IrBuilder& b, const AccessState& state, std::size_t axis, const std::string& coordinate);
 std::string folded_position(IrBuilder& b, const AccessState& state, std::size_t axis, const std::string& coordinate);

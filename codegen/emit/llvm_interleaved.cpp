@@ -283,10 +283,10 @@ std::string InterleavedPrinter::print(const std::string& entry) {
 bool has_interleaved_rows(const Kernel& kernel) {
   if (kernel.reduced > 0 || kernel.rank < 2 || kernel.accesses.empty()) return false;
   const auto last = static_cast<std::size_t>(kernel.rank) - 1;
-  const bool folds = std::any_of(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& access) {
-    return access.is_folded(last) || access.is_folded(last - 1);
+  const bool strays = std::any_of(kernel.accesses.begin(), kernel.accesses.end(), [&](const Access& access) {
+    return access.gathered || access.is_folded(last) || access.is_folded(last - 1);
   });
-  return !folds && std::all_of(kernel.accesses.begin() + static_cast<std::ptrdiff_t>(kernel.first_store()),
+  return !strays && std::all_of(kernel.accesses.begin() + static_cast<std::ptrdiff_t>(kernel.first_store()),
                                kernel.accesses.end(), [](const Access& store) { return store.dense_alignment > 0; });
 }
 

@@ -67,6 +67,7 @@ BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& 
       contract_(contract),
       values_(body.size()),
       uses_(body.size(), 0),
+      fixed_(body.size(), 0),
       computed_(body.size(), 0) {
   for (const Node& node : body.nodes()) {
     for (const NodeId operand : node.inputs()) ++uses_[operand];
@@ -75,7 +76,10 @@ BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& 
 }
 
 std::vector<Parts> BodyPrinter::print(const BodyInputs& inputs, std::span<const DType> output_types) {
-  for (NodeId id = 0; id < body_.size(); ++id) values_[id] = print_node(body_[id], inputs);
+  for (NodeId id = 0; id < body_.size(); ++id) {
+    if (fixed_[id] == 0) values_[id] = print_node(body_[id], inputs);
+    computed_[id] = call_;
+  }
   std::vector<Parts> outputs;
   for (std::size_t k = 0; k < body_.outputs.size(); ++k) outputs.push_back(output(k, output_types[k]));
   return outputs;
@@ -104,6 +108,8 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     case NodeKind::load:
     case NodeKind::iota:
       return truth(inputs.accesses[node.payload]);
+    case NodeKind::gather:
+      return truth(print_gather(node));
     case NodeKind::parameter:
       return truth(inputs.parameters[node.payload]);
     case NodeKind::literal:
@@ -144,6 +150,17 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
   }
   KILN_INTERNAL_CHECK(false, "node kind {} is not part of a legalised body", static_cast<int>(node.kind));
   return {};
+}
+
+Parts BodyPrinter::print_gather(const Node& node) {
+  const IrValue& far = values_[node.operands[gather_displacement]][0];
+  IrValue at = far, exists = far >= b_.bits(Lane::i64, 0);
+  if (body_[node.operands[gather_affine]].kind != NodeKind::literal) {
+    const IrValue& affine = values_[node.operands[gather_affine]][0];
+    exists = exists & b_.compare("icmp ule", affine, values_[node.operands[gather_reach]][0]);
+    at = at + affine;
+  }
+  return load_gathered(b_, memory_[node.payload], at, exists);
 }
 
 IrValue BodyPrinter::print_cast(const IrValue& value, DType from, DType to) {

@@ -49,6 +49,7 @@ ReductionPrinter::ReductionPrinter(const Kernel& described, Template form, const
       body_(b, library, described.body, chosen.contract),
       reductions_(described.body.size()),
       values_(described.accesses.size()) {
+  body_.set_memory(states);
   for (NodeId id = 0; id < kernel.body.size(); ++id) {
     const NodeKind kind = kernel.body[id].kind;
     if (kind == NodeKind::reduce || kind == NodeKind::scan)

@@ -26,6 +26,7 @@ inline constexpr NodeId no_node = 0xffffffffu;
 enum class NodeKind : std::uint8_t {
   input,      ///< array argument `payload` as the user passed it (traced graphs)
   load,       ///< element of access `payload` at the current point (kernel bodies)
+  gather,     ///< element of access `payload` at a computed place (kernel bodies); see Gather below
   iota,       ///< i64 value of the affine access `payload` at the current point (kernel bodies)
   index,      ///< i64 coordinate along axis `payload` in the index space of operand 0 (traced graphs)
   parameter,  ///< run-time scalar argument `payload`, converted to the node's type by the host
@@ -44,7 +45,42 @@ enum class NodeKind : std::uint8_t {
   tuple,      ///< two or three values as one operand of a reduction or scan; has the type of the first
   element,    ///< component `payload` of the tuple that operand 0, a reduction or scan of tuples, gives
   extent,     ///< number of elements that reduction `payload` of operand 0 would join, as a scalar (traced graphs)
+  take,       ///< elements of operand 0 at the indices operand 1 along an axis, `payload` a TakeSpec (traced graphs)
   call,       ///< the user's function `payload` (index into Graph::functions) of its operands, element by element
+};
+
+/// Operands of a gather, all i64. The element lies `displacement + affine` elements behind the address of the access.
+/// Where the displacement is negative there is no element; where `affine` is not in [0, reach] the point lies past the
+/// end of the loop. Nothing is read then, and the value is that of missing elements: NaN (complex: both parts), 0,
+/// false.
+enum GatherOperand : std::uint8_t { gather_displacement, gather_affine, gather_reach };
+
+/// The bits of a missing element: a quiet NaN in floating types, else 0.
+constexpr std::uint64_t missing_bits(DType type) {
+  switch (type) {
+    case DType::f16:
+      return 0x7e00;
+    case DType::bf16:
+      return 0x7fc0;
+    case DType::f32:
+      return 0x7fc00000;
+    case DType::f64:
+      return 0x7ff8000000000000;
+    default:
+      return 0;
+  }
+}
+
+/// What an index outside [-extent, extent) means, and how indices line up with the source. Payload of a take.
+struct TakeSpec {
+  enum Mode : std::uint8_t { missing, clip, wrap };
+  std::uint8_t axis = 0;  ///< of the source, normalised
+  bool along = false;     ///< the other axes of source and indices are the same axes (take_along_axis)
+  Mode mode = missing;
+  constexpr std::uint64_t payload() const { return axis | std::uint64_t{along} << 8 | std::uint64_t{mode} << 16; }
+  static constexpr TakeSpec of(std::uint64_t payload) {
+    return {static_cast<std::uint8_t>(payload), (payload >> 8 & 1) != 0, static_cast<Mode>(payload >> 16)};
+  }
 };
 
 /// `payload` of an operation node that legalize wrote inside a function of the library: passes.h says what it may

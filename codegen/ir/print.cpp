@@ -80,6 +80,8 @@ std::string head_text(const Graph& graph, const Node& node) {
       return fmt::format("input {}", node.payload);
     case NodeKind::load:
       return fmt::format("load {}", node.payload);
+    case NodeKind::gather:
+      return fmt::format("gather {}", node.payload);
     case NodeKind::iota:
       return fmt::format("iota {}", node.payload);
     case NodeKind::index:
@@ -116,6 +118,11 @@ std::string head_text(const Graph& graph, const Node& node) {
       return fmt::format("element {}", node.payload);
     case NodeKind::extent:
       return "extent " + reduction_text(graph.reduction(node));
+    case NodeKind::take: {
+      constexpr const char* modes[] = {"", " clip", " wrap"};
+      const TakeSpec spec = TakeSpec::of(node.payload);
+      return fmt::format("take {}axis {}{}", spec.along ? "along " : "", spec.axis, modes[spec.mode]);
+    }
     case NodeKind::call:
       return "call " + function_text(graph, node);
   }

@@ -149,7 +149,10 @@ unsigned arity_of(NodeKind kind) {
     case NodeKind::complex:
     case NodeKind::mulhi:
     case NodeKind::random:
+    case NodeKind::take:
       return 2;
+    case NodeKind::gather:
+      return 3;
     default:
       return 1;
   }
@@ -163,6 +166,13 @@ std::string type_problem(const Graph& graph, const Node& node) {
     case NodeKind::index:
       if (node.type != DType::i64) return "must be i64";
       return node.kind == NodeKind::index && node.payload >= 8 ? "names an axis above 7" : "";
+    case NodeKind::gather:
+      for (const NodeId operand : node.inputs())
+        if (graph[operand].type != DType::i64) return "finds its element by i64 numbers";
+      return "";
+    case NodeKind::take:
+      if (first != node.type) return "must have the type of its elements";
+      return is_integer(second) ? "" : "needs integer indices";
     case NodeKind::literal: {
       if (is_complex(node.type)) return "a complex literal is `complex` of two literals";
       const std::size_t bits = node.type == DType::b1 ? 1 : 8 * size_of(node.type);
@@ -194,12 +204,14 @@ bool is_allowed(NodeKind kind, Place place) {
     case NodeKind::input:
       return place != Place::body;
     case NodeKind::load:
+    case NodeKind::gather:
       return place == Place::body;
     case NodeKind::mulhi:
       return is_body(place);
     case NodeKind::index:
     case NodeKind::view:
     case NodeKind::extent:
+    case NodeKind::take:
       return place == Place::trace;
     case NodeKind::iota:
     case NodeKind::parameter:

@@ -8,6 +8,7 @@
 //   load a       any type. b1: the byte compared != 0. Integers, f32, f64: the value. f16, bf16: only under `cast` to
 //   f32 or
 //                as an output. c64, c128: only under real_part/imag_part or as an output.
+//   gather a     as load; operands: see graph.h.
 //   iota a       i64.
 //   parameter p  b1 (a u8 in the argument block, compared != 0), integers, f32 (also for f16/bf16 scalars), f64; c64,
 //   c128
@@ -90,7 +91,10 @@ struct IotaRange {
 struct PassOptions {
   std::vector<IotaRange> iotas;  ///< by access; those beyond the end may have any value
   bool holds_rows = false;       ///< rows stay in registers between the passes over them (schedule.h)
-  bool empty_rows = false;       ///< some reduced axis has extent 0: every reduction becomes its value over nothing
+  /// Rows are read again in every pass over them: one that finds the maximum and a sum of exponentials at once is worth
+  /// an exponential more per few elements.
+  bool joins_exponentials = false;
+  bool empty_rows = false;  ///< some reduced axis has extent 0: every reduction becomes its value over nothing
 };
 
 /// Evaluates operations whose operands are all literals, by the rules of api.md section 8 (bits in, bits out). A
@@ -118,6 +122,11 @@ Graph widen_storage_types(const Graph& graph, const PassOptions& options);
 /// squared_deviations become two reductions if `holds_rows`, else join states in one pass. sum and prod of i8, i16, u8,
 /// u16 compute in 32 bits; those of b1, and max and min, are any and all.
 Graph lower_reductions(const Graph& graph, const PassOptions& options);
+
+/// Where the options ask for it: max(x) and sum(exp(x - max(x))) over the same axes become one log-sum-exp state
+/// (largest x, sum), and the sum that of the state + (max - max), which is NaN where the maximum is infinite, as the
+/// sum of the formula is. In f32, by structure.
+Graph join_exponential_sums(const Graph& graph, const PassOptions& options);
 
 /// Rewrites composites and operations with corner cases (integer division, shifts, pow, floor_divide, conversions,
 /// activations, random) into primitives whose meaning is total and equal in CUDA C++ and LLVM IR.

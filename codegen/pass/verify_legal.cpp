@@ -130,6 +130,7 @@ std::string node_problem(const Graph& graph, const Node& node) {
     case NodeKind::call:
       return is_storage_type(node.type) ? "must be f32" : "";
     case NodeKind::load:
+    case NodeKind::gather:
     case NodeKind::iota:
     case NodeKind::complex:
     case NodeKind::real_part:

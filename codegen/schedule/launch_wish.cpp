@@ -70,6 +70,32 @@ std::string wish_dense(const LaunchWish& wish, Schedule& schedule) {
   return "";
 }
 
+/// A block of threads side by side and in rows; a thread takes whole vectors of several rows.
+std::string wish_window(const Kernel& kernel, const Extents& extents, const LaunchWish& wish, Schedule& schedule) {
+  constexpr int most_rows = 16;
+  if (const auto threads = static_cast<int>(wish.threads()); threads > 0) {
+    if (wish.block[2] > 1 || (wish.block[1] > 1 && kernel.rank == 1))
+      return fmt::format("a block of {}x{}x{}: this kernel runs over {}", wish.block[0], std::max(1, wish.block[1]),
+                         std::max(1, wish.block[2]), kernel.rank == 1 ? "one axis" : "two axes");
+    schedule.min_blocks = scaled_min_blocks(schedule, threads);
+    schedule.columns = wish.block[1] > 1  ? wish.block[0]
+                       : kernel.rank == 1 ? threads
+                                          : std::min(schedule.columns, threads);
+    schedule.block = threads;
+    if (threads % schedule.columns != 0)
+      return fmt::format("{} threads are not a multiple of {} side by side; ask for a block of two numbers", threads,
+                         schedule.columns);
+  }
+  if (wish.items == 0) return "";
+  schedule.vector = std::gcd(schedule.vector, wish.items);
+  schedule.items = wish.items / schedule.vector;
+  schedule.lead %= schedule.vector;
+  schedule.whole_vectors = schedule.lead == 0 && extents.loop.back() % schedule.vector == 0;
+  if (schedule.items <= (kernel.rank == 1 ? 1 : most_rows)) return "";
+  return fmt::format("a thread of this kernel takes at most {} elements",
+                     schedule.vector * (kernel.rank == 1 ? 1 : most_rows));
+}
+
 /// A tile of `tile` x `tile` elements, which the threads of a block read along either side in whole vectors.
 std::string wish_transpose(const Kernel& kernel, const LaunchWish& wish, Schedule& schedule) {
   const auto threads = static_cast<int>(wish.threads());
@@ -261,6 +287,9 @@ std::string apply_wish(const Kernel& kernel, const Extents& extents, const Launc
       break;
     case Template::dense:
       problem = wish_dense(wish, schedule);
+      break;
+    case Template::window:
+      problem = wish_window(kernel, extents, wish, schedule);
       break;
     case Template::transpose:
       problem = wish_transpose(kernel, wish, schedule);

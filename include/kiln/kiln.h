@@ -20,6 +20,7 @@
 #include <kiln/expr.h>
 #include <kiln/sym.h>
 #include <kiln/functions.h>
+#include <kiln/gather.h>
 #include <kiln/detail/combiner.h>
 #include <kiln/reductions.h>
 #include <kiln/shift.h>
@@ -28,6 +29,7 @@
 #include <kiln/inspect.h>
 #include <kiln/eval.h>
 #include <kiln/create.h>
+#include <kiln/scatter.h>
 #include <kiln/options.h>
 #include <kiln/detail/jit_arguments.h>
 #include <kiln/detail/raw_arguments.h>

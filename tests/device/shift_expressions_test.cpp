@@ -1,4 +1,5 @@
 // tests/device/shift_expressions_test.cpp -- kl::shift within expressions: fused, nested, reduced, overlapping.
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -245,6 +246,80 @@ TEST_P(ShiftExpressions, explain_names_what_is_read_beyond_the_borders) {
   const std::string text = kl::inspect(cross(x, kl::reflect)).explain();
   EXPECT_NE(text.find("1 kernel for"), std::string::npos) << text;
   EXPECT_NE(text.find("shifted by -1 along axis 1, reflected at the borders"), std::string::npos) << text;
+}
+
+/// Of the kernels for an H200, wherever the test runs; empty where nothing can compile them.
+template <class E>
+std::string explained(const E& e) {
+  try {
+    return kl::inspect(e, "sm_90").explain();
+  } catch (const kl::DeviceError&) {
+    return "";
+  }
+}
+
+TEST_P(ShiftExpressions, places_of_one_array_are_read_once) {
+  const kl::Array<float> x({256, 256});
+  const auto at = [&](int i, int j) { return x(kl::range(1 + i, 255 + i), kl::range(1 + j, 255 + j)); };
+  const std::string shifts = explained(cross(x, kl::clamp) - x);
+  if (shifts.empty()) GTEST_SKIP() << "no NVRTC here";
+  EXPECT_NE(shifts.find("operands read at neighbouring places"), std::string::npos) << shifts;
+  EXPECT_NE(shifts.find("moves 524288 bytes; the least possible is 524288"), std::string::npos) << shifts;
+  const std::string slices = explained(at(0, 1) + at(0, -1) + at(1, 0) + at(-1, 0));
+  EXPECT_NE(slices.find("operands read at neighbouring places"), std::string::npos) << slices;
+  const std::string far = explained(x(kl::range(0, 128)) + x(kl::range(128, 256)));
+  EXPECT_EQ(far.find("operands read at neighbouring places"), std::string::npos) << far;
+}
+
+/// A plan that was made for slices side by side must not serve slices elsewhere.
+TEST_P(ShiftExpressions, slices_at_other_distances_are_other_plans) {
+  const Values a = values_of(40 * 96);
+  const kl::Array<float> x = kl::from_host(a, {40, 96});
+  for (const int down : {0, 1, 2, -3, 4, 5, 0, 1}) {
+    for (const int right : {1, 2, -1, 0, 8, -9, 1}) {
+      const kl::Array<float> y =
+          x(kl::range(8, 32), kl::range(12, 84)) - x(kl::range(8 + down, 32 + down), kl::range(12 + right, 84 + right));
+      Values expected;
+      for (int i = 8; i < 32; ++i)
+        for (int j = 12; j < 84; ++j)
+          expected.push_back(a[static_cast<std::size_t>(i * 96 + j)] -
+                             a[static_cast<std::size_t>((i + down) * 96 + j + right)]);
+      ASSERT_EQ(y.to_host(), expected) << down << ", " << right;
+    }
+  }
+}
+
+/// Interiors and borders of the forms that share loads: wide enough for them, and not a whole number of tiles.
+TEST_P(ShiftExpressions, large_planes_and_volumes) {
+  for (const auto& [rows, columns] : {std::array{301, 517}, std::array{64, 1024}, std::array{5, 4099}}) {
+    const Numbers shape{rows, columns};
+    const Values a = values_of(static_cast<std::size_t>(rows * columns));
+    const kl::Array<float> x = kl::from_host(a, shape);
+    ASSERT_EQ(kl::eval(cross(x, kl::symmetric) + x).to_host(), cross(a, shape, Beyond::symmetric) + a);
+    ASSERT_EQ(kl::eval(cross(x, kl::zero) + x).to_host(), cross(a, shape, Beyond::constant) + a);
+    const auto part = [&](int i, int j) {
+      return x(kl::range(1 + i, rows - 1 + i), kl::range(2 + j, columns - 1 + j));
+    };
+    Values expected;
+    for (int i = 1; i < rows - 1; ++i)
+      for (int j = 2; j < columns - 1; ++j) {
+        const auto e = static_cast<std::size_t>(i * columns + j), row = static_cast<std::size_t>(columns);
+        expected.push_back(a[e - 1] + a[e + 1] * a[e - row] + a[e + row] - a[e]);
+      }
+    kl::Array<float> y = kl::zeros<float>(shape);
+    y(kl::range(1, -1), kl::range(2, -1)) = part(0, -1) + part(0, 1) * part(-1, 0) + part(1, 0) - part(0, 0);
+    ASSERT_EQ(kl::Array<float>(y(kl::range(1, -1), kl::range(2, -1))).to_host(), expected);
+    ASSERT_EQ(y(0, 5).item(), 0.0f);
+    ASSERT_EQ(kl::eval(part(0, -1) + part(0, 1) * part(-1, 0) + part(1, 0) - part(0, 0)).to_host(), expected);
+  }
+  const Numbers shape{9, 33, 70};
+  const Values a = values_of(9 * 33 * 70);
+  const kl::Array<float> x = kl::from_host(a, shape);
+  const auto sum = kl::shift(x, {1, 0, 0}, kl::wrap) + kl::shift(x, {-1, 0, 0}, kl::wrap) -
+                   kl::shift(x, {0, 2, 0}, kl::wrap) + kl::shift(x, {0, 0, -1}, kl::wrap) * x;
+  EXPECT_EQ(kl::eval(sum).to_host(),
+            moved(a, shape, {1, 0, 0}, Beyond::wrap) + moved(a, shape, {-1, 0, 0}, Beyond::wrap) -
+                moved(a, shape, {0, 2, 0}, Beyond::wrap) + moved(a, shape, {0, 0, -1}, Beyond::wrap) * a);
 }
 
 KILN_ON_EACH_DEVICE(ShiftExpressions);

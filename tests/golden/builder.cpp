@@ -74,6 +74,33 @@ void Builder::store(codegen::NodeId value, std::string_view axes, int alignment)
   kernel.body.outputs.push_back(value);
 }
 
+codegen::NodeId Builder::finding_iota(std::string_view axes, int bytes, int alignment) {
+  const codegen::NodeId value = iota(axes);
+  kernel.accesses.back().gathers = static_cast<std::uint8_t>(bytes);
+  kernel.accesses.back().alignment = static_cast<std::uint8_t>(alignment);
+  return value;
+}
+
+codegen::NodeId Builder::gather(DType type, int alignment, codegen::NodeId displacement, codegen::NodeId affine,
+                                codegen::NodeId reach) {
+  codegen::Access access;
+  access.type = type;
+  access.alignment = static_cast<std::uint8_t>(alignment);
+  access.gathered = true;
+  access.axes.assign(static_cast<std::size_t>(kernel.rank), codegen::AxisClass::broadcast);
+  kernel.accesses.push_back(access);
+  return kernel.body.primitive(codegen::NodeKind::gather, type, {displacement, affine, reach},
+                               kernel.accesses.size() - 1);
+}
+
+void Builder::scatter_add(codegen::NodeId value, codegen::NodeId place) {
+  const std::string axes(static_cast<std::size_t>(kernel.rank), 'b');
+  store(value, axes, static_cast<int>(size_of(kernel.body[value].type)));
+  stores_.back().scatter = codegen::Scatter::add;
+  store(place, axes, 8);
+  stores_.back().places = true;
+}
+
 void Builder::dense(int alignment) {
   for (std::vector<codegen::Access>* accesses : {&kernel.accesses, &stores_}) {
     for (codegen::Access& access : *accesses) {

@@ -1,5 +1,5 @@
 // tests/golden/cases.cpp -- the kernels whose text is compared: one of each kind that users meet.
-#include "tests/golden/reduction_cases.h"
+#include "tests/golden/window_cases.h"
 
 namespace kiln::golden {
 namespace {
@@ -213,7 +213,7 @@ std::vector<Case> cases() {
                            where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
                            activations(),     dense_image(), dense_points(),     product_in_turns(), transpose_wished(),
                            user_function()};
-  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans}) {
+  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers, &golden_windows}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }
   return all;

@@ -77,6 +77,7 @@ std::vector<ReductionCase> column_cases() {
   cases.push_back({"column_argmax", argmax_kernel(DType::f32, "cs"), form(64, 1, 8)});
   cases.push_back({"column_argmax_split", argmax_kernel(DType::f32, "cs"), split(form(64, 4, 2))});
   cases.push_back({"column_moments", turned(moments_kernel(DType::f32)), form(64, 4, 8)});
+  cases.push_back({"column_moments_parts", turned(moments_kernel(DType::f32)), split(form(64, 4, 8))});
   cases.push_back({"column_moments_split", turned(moments_kernel(DType::bf16)), split(form(64, 8, 4))});
   cases.push_back({"column_user", turned(user_combiner_kernel()), split(form(64, 4, 4))});
   cases.push_back({"column_several", turned(several_in_one_pass_kernel()), split(form(64, 4, 4))});

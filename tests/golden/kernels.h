@@ -31,6 +31,13 @@ class Builder {
   codegen::NodeId node(codegen::NodeKind kind, DType type, std::initializer_list<codegen::NodeId> operands);
   codegen::NodeId op(Op op, std::initializer_list<codegen::NodeId> operands);
   void store(codegen::NodeId value, std::string_view axes, int alignment = 16);
+  /// An iota by which elements of `bytes` bytes are found.
+  codegen::NodeId finding_iota(std::string_view axes, int bytes, int alignment);
+  /// The element of new memory at these places.
+  codegen::NodeId gather(DType type, int alignment, codegen::NodeId displacement, codegen::NodeId affine,
+                         codegen::NodeId reach);
+  /// `value` joins the element at `place`, by addition.
+  void scatter_add(codegen::NodeId value, codegen::NodeId place);
   /// Marks the accesses that move along every axis as dense, with their base aligned to `alignment`.
   void dense(int alignment = 16);
   /// Loads may be added after stores: the contract wants the stores last.
@@ -43,6 +50,9 @@ class Builder {
  private:
   std::vector<codegen::Access> stores_;
 };
+
+/// Those that read and write by index.
+std::vector<Case> golden_gathers();
 
 /// The kernels whose text is compared, in the order of the files.
 std::vector<Case> cases();

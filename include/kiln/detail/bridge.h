@@ -128,6 +128,14 @@ KILN_API NodeId record_reduction(Recorder&, const ReductionCall& call, DType res
 KILN_API NodeId record_tuple(Recorder&, const NodeId* values, unsigned count, Where);
 KILN_API NodeId record_component(Recorder&, NodeId tuple, unsigned component, Where);
 
+/// One call of kl::take or kl::take_along_axis.
+struct TakeCall {
+  static constexpr std::uint64_t flat = 1, along = 2, clip = 4, wrap = 8;
+  std::uint64_t flags = 0;
+  std::int64_t axis = 0;
+};
+KILN_API NodeId record_take(Recorder&, const TakeCall& call, NodeId source, NodeId indices, Where);
+
 // ------------------------------------------------------------------ executing
 /// One static site per expression type or jit object: the table from layouts to finished plans. Trivially destructible.
 struct Site {
@@ -166,6 +174,16 @@ struct Target {
 /// Writes one node id per target into `outputs`.
 using TraceFunction = void (*)(Recorder&, const void* environment, NodeId* outputs);
 
+/// How kl::scatter_add and its like join updates to the elements of a target.
+enum class Scattering : std::uint8_t { add, maximum, minimum };
+
+/// A call whose first output joins elements of the first target, at the places that the second output gives.
+struct ScatterTarget {
+  Scattering operation = Scattering::add;
+  int rank = 0;
+  std::int64_t shape[max_rank] = {};  ///< of the updates
+};
+
 struct Call {
   const Handle* inputs = nullptr;
   const ScalarArgument* scalars = nullptr;
@@ -177,6 +195,7 @@ struct Call {
   const char* name = nullptr;  ///< the user's name for a jit function, or null
   CodeOptions options;
   const LaunchControl* launch = nullptr;
+  const ScatterTarget* scatter = nullptr;
   Site* group = nullptr;     ///< of the compiled function, whose argument types may have sites of their own
   bool is_function = false;  ///< of a traced lambda, whose lines stand in for a call that does not know its own
   Where where;

@@ -28,7 +28,8 @@ struct Instruction {
     component,  ///< its structure is the number of the component
     viewed,     ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
                 ///< operand is what it fills with
-    traced      ///< its structure is a FunctionTrace without environment, which records the operation
+    traced,     ///< its structure is a FunctionTrace without environment, which records the operation
+    taken       ///< operands source and indices; its structure is a TakeCall
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -141,6 +142,7 @@ struct Evaluation {
   const LaunchControl* launch = nullptr;
   Site* group = nullptr;  ///< of the function; see Call
   CodeOptions options = {};
+  const ScatterTarget* scatter = nullptr;
   Where where = {};  ///< of the evaluation; the operations of the parts usually know better
 };
 
@@ -152,6 +154,20 @@ KILN_API void precompile(Site& site, const Evaluation& evaluation, const char* a
 KILN_API void* begin_compile_progress(const char* name, unsigned variants);
 KILN_API void advance_compile_progress(void* bar, const char* arch);
 KILN_API void end_compile_progress(void* bar) noexcept;
+
+/// kl::scatter_add and its like: `axis` of `target` is where `indices` point. The sites belong to the types of the
+/// parts.
+struct ScatterSites {
+  Site scatter, indices, updates, counts;
+};
+struct ScatterCall {
+  Scattering operation = Scattering::add;
+  bool unordered = false;
+  std::int64_t axis = 0;
+  DType type = DType::f32;  ///< of the target
+};
+KILN_API void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices,
+                      const Parts& updates, Where where);
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);

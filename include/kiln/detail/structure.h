@@ -136,6 +136,20 @@ struct Component {
   }
 };
 
+/// Elements of X at indices I; how is in the slot before the last.
+template <DType T, class X, class I>
+struct Taken {
+  static constexpr DType type = T;
+  static constexpr unsigned size = X::size + I::size + 2;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    X::emit(p);
+    I::emit(p);
+    *p++ = {.kind = Instruction::structure};
+    *p++ = {.kind = Instruction::taken, .type = T, .arity = 2};
+  }
+};
+
 template <unsigned N>
 struct Code {
   Instruction items[N];
