@@ -14,8 +14,8 @@ namespace kiln::emulation {
 namespace saxpy {
 #include "tests/golden/saxpy_f32.cu"
 }
-namespace difference_turns {
-#include "tests/golden/difference_turns_f32.cu"
+namespace product_turns {
+#include "tests/golden/product_turns_f32.cu"
 }
 namespace turned_wished {
 #include "tests/golden/transpose_wished_f32.cu"
@@ -86,16 +86,15 @@ TEST(Emulation, SaxpyInPlace) {
 
 TEST(Emulation, TwoBlocksTakeTilesInTurn) {
   for (const std::int64_t n : {1538, 5000, 100002}) {  // more than two tiles of 768
-    const Case test = resized("difference_turns_f32", {n});
+    const Case test = resized("product_turns_f32", {n});
     ASSERT_EQ(shape_of(test).grid[0], 2u);
     const auto count = static_cast<std::size_t>(n);
     Buffer<float> x(count), y(count);
     number(x, 0.5, -3), number(y, 0.25, 1);
-    run(test, emulation::difference_turns::kiln_flat_sub_mul,
-        {{x.data, y.data, y.data}, {{1}, {1}, {1}}, {bytes_of(2.0f)}});
+    run(test, emulation::product_turns::kiln_flat_mul, {{x.data, y.data, y.data}, {{1}, {1}, {1}}, {bytes_of(2.0f)}});
     for (std::size_t i = 0; i < count; ++i)
-      ASSERT_EQ(y[i], static_cast<float>(2 * (-3 + 0.5 * static_cast<double>(i % 251)) - 1 -
-                                         0.25 * static_cast<double>(i % 251)));
+      ASSERT_EQ(y[i], static_cast<float>(2 * (-3 + 0.5 * static_cast<double>(i % 251)) *
+                                         (1 + 0.25 * static_cast<double>(i % 251))));
   }
 }
 
@@ -105,12 +104,12 @@ TEST(Emulation, TilesThatTheCallerChose) {
     const auto count = static_cast<std::size_t>(rows * columns);
     Buffer<float> a(count), b(count), c(count);
     number(a, 0.5, -3), number(b, 0.25, 1);
-    run(test, emulation::turned_wished::kiln_transpose_mul,
+    run(test, emulation::turned_wished::kiln_transpose_sub,
         {{a.data, b.data, c.data}, {{columns, 1}, {1, rows}, {columns, 1}}});
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t k = 0; k < columns; ++k) {
         const auto at = static_cast<std::size_t>(r * columns + k), turned = static_cast<std::size_t>(k * rows + r);
-        ASSERT_EQ(c[at], a[at] * b[turned]) << r << " " << k;
+        ASSERT_EQ(c[at], a[at] - b[turned]) << r << " " << k;
       }
   }
 }

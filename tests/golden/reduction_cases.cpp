@@ -127,8 +127,8 @@ void wishes(std::vector<ReductionCase>& cases) {
   add("wish_block_to_lanes", sum, {4096, 1024}, 32, 32);
   add("wish_not_held", sum, {4096, 1024}, 32, 8);
   add("wish_split", sum_kernel(DType::f32, "c", 1), {1 << 26}, 64, 8);
-  add("wish_softmax", softmax, {4096, 4096}, 256, 0);
-  add("wish_softmax_again", softmax, {4096, 4096}, 64, 0);
+  add("wish_softmax", softmax, {4096, 1024}, 128, 0);
+  add("wish_softmax_again", softmax, {4096, 1024}, 64, 8);
   add("wish_softmax_items", softmax, {65536, 256}, 32, 16);
 }
 
