@@ -12,9 +12,9 @@ namespace kiln::runtime {
 inline constexpr unsigned cache_format_version = 2;
 
 struct CacheKey {
-  std::string text;        ///< compared in full; the digest only finds the place
-  Digest digest;           ///< BLAKE3 of the text
-  std::string compiler;    ///< whose work the key promises
+  std::string text;      ///< compared in full; the digest only finds the place
+  Digest digest;         ///< BLAKE3 of the text
+  std::string compiler;  ///< whose work the key promises
   bool has_includes = false;
   bool persistent = true;  ///< false: the source includes what cannot be followed, so the key does not say everything
 };

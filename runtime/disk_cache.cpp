@@ -12,7 +12,7 @@
 namespace kiln::runtime {
 namespace {
 
-constexpr unsigned recount_interval = 64;                        // publishes between looks at what other processes wrote
+constexpr unsigned recount_interval = 64;  // publishes between looks at what other processes wrote
 constexpr std::uint64_t largest_entry = std::uint64_t{1} << 28;  // what a planted file may make this process read
 
 /// What counts as full: the estimate may be a little low.
@@ -69,8 +69,7 @@ DiskCache::Found DiskCache::find(const CacheKey& key, Binary& binary) {
   if (!key.persistent || !open()) return Found::miss;
   const std::string path = path_of(key);
   std::string file;
-  const int error =
-      files::read_private(path, {.limit = largest_entry, .stamp = settings_.mode == CacheMode::on}, file);
+  const int error = files::read_private(path, {.limit = largest_entry, .stamp = settings_.mode == CacheMode::on}, file);
   if (is_absence(error)) return Found::miss;
   if (error && !is_refusal(error)) {
     warn(fmt::format("the kernel cache {} cannot be read: {}; kernels are compiled instead", settings_.directory,

@@ -45,8 +45,8 @@ class DiskCache {
   std::atomic<bool> writable_{false};
   std::atomic<bool> warned_{false};
   std::atomic<bool> compiler_noted_[2] = {};
-  std::atomic<bool> pruning_{false};             // by one thread; the others go on
-  std::atomic<std::uint64_t> known_bytes_{0};    // estimate: other processes write too
+  std::atomic<bool> pruning_{false};           // by one thread; the others go on
+  std::atomic<std::uint64_t> known_bytes_{0};  // estimate: other processes write too
   std::atomic<unsigned> publishes_{0};
 };
 

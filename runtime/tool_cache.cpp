@@ -112,7 +112,9 @@ CacheEntry describe(const StoredFile& file, bool verify) {
   }
   runtime::EntrySummary summary;
   entry.damage = runtime::describe_entry(contents, summary);
-  if (verify && entry.damage.empty()) entry.damage = runtime::verify_entry(contents, runtime::digest_of(file.path));
+  entry.other_version = entry.damage.empty() && summary.version != runtime::cache_format_version;
+  if (verify && entry.damage.empty() && !entry.other_version)
+    entry.damage = runtime::verify_entry(contents, runtime::digest_of(file.path));
   entry.kernel = summary.kernel;
   entry.language = summary.language;
   entry.arch = summary.arch;

@@ -28,7 +28,8 @@ KILN_API CacheState cache_state();
 
 struct CacheEntry {
   std::string path, kernel, language, arch, compiler;
-  std::string damage;  ///< what is wrong with it; empty if nothing was found
+  std::string damage;          ///< what is wrong with it; empty if nothing was found
+  bool other_version = false;  ///< in the format of another kiln, which alone can read it
   std::uint64_t bytes = 0;
   std::int64_t created_s = 0, used_s = 0;  ///< since the epoch; created 0 if unknown
 };

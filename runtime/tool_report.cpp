@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "runtime/cache_key.h"
@@ -34,9 +35,17 @@ class CollectedWarnings {
   ~CollectedWarnings() { set_log_sink(nullptr, nullptr); }
 };
 
+/// Without "bin/../lib" and links.
+std::string real_path(const std::string& path) {
+  char* const real = ::realpath(path.c_str(), nullptr);
+  const std::string result = real ? real : path;
+  std::free(real);
+  return result;
+}
+
 std::string library_path() {
   Dl_info info{};
-  return dladdr(reinterpret_cast<const void*>(&library_path), &info) && info.dli_fname ? info.dli_fname : "";
+  return dladdr(reinterpret_cast<const void*>(&library_path), &info) && info.dli_fname ? real_path(info.dli_fname) : "";
 }
 
 /// The package's version as the kernel module tells it, "580.65.06"; empty where it is not loaded.
@@ -60,7 +69,7 @@ void report_cpu(SystemReport& report) {
   report.cpu_vector_bits = cpu.cpu_vector_bits;
   try {
     report.cpu_compiler_version = runtime::compiler_library().version();
-    report.cpu_compiler_path = runtime::compiler_library_path();
+    report.cpu_compiler_path = real_path(runtime::compiler_library_path());
   } catch (const DeviceError& error) {
 #ifdef KILN_WITHOUT_CPU_COMPILER
     report.problems.push_back({false, "this kiln was built without the CPU compiler",
@@ -83,7 +92,8 @@ void compare_versions(const runtime::cuda::CompilerReport& nvrtc, int driver_ver
   for (const DeviceReport& gpu : report.gpus) {
     if (std::find(report.nvrtc_archs.begin(), report.nvrtc_archs.end(), gpu.arch) != report.nvrtc_archs.end()) continue;
     report.problems.push_back(
-        {false, fmt::format("{} ({}) is newer than NVRTC: kernels become PTX, which the driver compiles", gpu.id, gpu.arch),
+        {false,
+         fmt::format("{} ({}) is newer than NVRTC: kernels become PTX, which the driver compiles", gpu.id, gpu.arch),
          "a newer NVRTC makes first calls faster"});
   }
 }
@@ -116,11 +126,10 @@ void report_cuda(SystemReport& report) {
 void report_cache(SystemReport& report) {
   report.cache = cache_state();
   if (report.cache.problem.empty() || report.cache.mode == "off") return;
-  report.problems.push_back({true,
-                             fmt::format("the kernel cache {} cannot serve: {}", report.cache.directory,
-                                         report.cache.problem),
-                             "name a directory that is yours by KILN_CACHE_DIR (mode 0700), or set KILN_CACHE=off; "
-                             "until then every process compiles its kernels again"});
+  report.problems.push_back(
+      {true, fmt::format("the kernel cache {} cannot serve: {}", report.cache.directory, report.cache.problem),
+       "name a directory that is yours by KILN_CACHE_DIR (mode 0700), or set KILN_CACHE=off; "
+       "until then every process compiles its kernels again"});
 }
 
 void report_settings(SystemReport& report) {
@@ -128,8 +137,7 @@ void report_settings(SystemReport& report) {
     report.settings.push_back({s.name, setting(s.name), is_set(s.name) ? "environment" : "default", s.meaning});
   try {
     const runtime::DeviceId device = runtime::default_device();
-    report.default_device =
-        device.kind == runtime::DeviceKind::cpu ? "cpu" : fmt::format("cuda:{}", device.index);
+    report.default_device = device.kind == runtime::DeviceKind::cpu ? "cpu" : fmt::format("cuda:{}", device.index);
   } catch (const DeviceError& error) {
     report.problems.push_back({true, error.what(), "set KILN_DEVICE to a device that is listed above, or unset it"});
   }

@@ -74,8 +74,8 @@ int OpenFile::status(struct stat& result) const {
 
 int OpenFile::read(char* to, std::size_t bytes, std::size_t& moved) const {
   ssize_t count = 0;
-  const int error = make(
-      Step::read, path_, [&](bool is_short) { return ::read(descriptor_, to, part_of(bytes, is_short)); }, count);
+  const int error =
+      make(Step::read, path_, [&](bool is_short) { return ::read(descriptor_, to, part_of(bytes, is_short)); }, count);
   moved = error ? 0 : static_cast<std::size_t>(count);
   return error;
 }
@@ -115,7 +115,7 @@ int rename_file(const std::string& from, const std::string& to) {
   return make(Step::rename, to, [&] { return ::rename(from.c_str(), to.c_str()); });
 }
 
-int remove(const std::string& path) {
+int remove_file(const std::string& path) {
   return make(Step::remove, path, [&] { return ::unlink(path.c_str()); });
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/file_faults.h"
+
 namespace kiln::files {
 
 /// Reads a regular file that this user or root owns and nobody else may write. Symbolic links, other kinds of file,
@@ -56,25 +58,5 @@ std::string identity(const std::string& path);
 
 /// Text of an errno value, independent of the locale.
 std::string error_text(int error);
-
-// ------------------------------------------------------------------ faults, for tests
-enum class Step : std::uint8_t {
-  open_read,
-  read,
-  make_directory,
-  open_write,
-  write,
-  close,
-  rename,
-  remove,
-  status,
-  list,
-  stamp
-};
-/// What a hook returns to let a read or a write move only half of what it was asked to.
-inline constexpr int short_transfer = -1;
-/// Called before each system call; a positive result makes the call fail with that errno. Null in production.
-using FaultHook = int (*)(Step step, const char* path);
-void set_fault_hook(FaultHook hook);
 
 }  // namespace kiln::files

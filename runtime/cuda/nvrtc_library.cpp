@@ -21,7 +21,7 @@ struct State {
   std::mutex mutex;
   bool searched = false;    // everywhere
   bool identified = false;  // by the first place that has one
-  bool hidden = false;  // by a test
+  bool hidden = false;      // by a test
   NvrtcSearch search;
   std::string identity;
   std::vector<std::unique_ptr<Nvrtc>> retired;

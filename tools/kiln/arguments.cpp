@@ -30,7 +30,8 @@ std::optional<std::string> Arguments::take_value(std::string_view name) {
 }
 
 std::string Arguments::take_word() {
-  const auto found = std::find_if(words_.begin(), words_.end(), [](const auto& word) { return !word.starts_with('-'); });
+  const auto found =
+      std::find_if(words_.begin(), words_.end(), [](const auto& word) { return !word.starts_with('-'); });
   if (found == words_.end()) return "";
   std::string word = std::move(*found);
   words_.erase(found);

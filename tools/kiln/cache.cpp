@@ -19,6 +19,12 @@ std::string plural(std::uint64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+std::string kind_of(const CacheEntry& entry) {
+  if (!entry.damage.empty()) return "damaged";
+  if (entry.other_version) return "of another version of kiln";
+  return entry.compiler + (entry.language == "llvm" ? " for the CPU" : ", " + entry.arch);
+}
+
 int stats(Arguments& arguments) {
   const bool as_json = arguments.take_flag("--json");
   arguments.finish();
@@ -31,9 +37,7 @@ int stats(Arguments& arguments) {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> kinds;  // by compiler and architecture
   if (state.usable) {
     for (const CacheEntry& entry : tool::cache_entries(false)) {
-      const bool is_cpu = entry.language == "llvm";
-      auto& [count, bytes] = kinds[entry.damage.empty() ? entry.compiler + (is_cpu ? " for the CPU" : ", " + entry.arch)
-                                                        : "not readable by this kiln"];
+      auto& [count, bytes] = kinds[kind_of(entry)];
       ++count;
       bytes += entry.bytes;
     }
@@ -46,12 +50,16 @@ int stats(Arguments& arguments) {
 llvm::json::Array entries_json(const std::vector<CacheEntry>& entries) {
   llvm::json::Array list;
   for (const CacheEntry& entry : entries) {
-    llvm::json::Object item{{"path", json_text(entry.path)},         {"kernel", json_text(entry.kernel)},
-                            {"arch", json_text(entry.arch)},         {"compiler", json_text(entry.compiler)},
-                            {"language", json_text(entry.language)}, {"bytes", static_cast<std::int64_t>(entry.bytes)},
+    llvm::json::Object item{{"path", json_text(entry.path)},
+                            {"kernel", json_text(entry.kernel)},
+                            {"arch", json_text(entry.arch)},
+                            {"compiler", json_text(entry.compiler)},
+                            {"language", json_text(entry.language)},
+                            {"bytes", static_cast<std::int64_t>(entry.bytes)},
                             {"used", entry.used_s}};
     if (entry.created_s) item["created"] = entry.created_s;
     if (!entry.damage.empty()) item["damage"] = json_text(entry.damage);
+    if (entry.other_version) item["other_version"] = true;
     list.push_back(std::move(item));
   }
   return list;
@@ -67,8 +75,8 @@ int ls(Arguments& arguments) {
   }
   std::vector<std::vector<std::string>> rows = {{"KERNEL", "ARCH", "SIZE", "AGE", "LAST USE", "COMPILER"}};
   for (const CacheEntry& entry : entries) {
-    if (!entry.damage.empty()) {
-      rows.push_back({"(" + entry.damage + ")", "", size_text(entry.bytes), "", age_text(entry.used_s), entry.path});
+    if (!entry.damage.empty() || entry.other_version) {
+      rows.push_back({"(" + kind_of(entry) + ")", "", size_text(entry.bytes), "", age_text(entry.used_s), ""});
       continue;
     }
     // The features of a CPU are a line of their own length; --json has them.
@@ -85,15 +93,20 @@ int verify(Arguments& arguments) {
   arguments.finish();
   const std::vector<CacheEntry> entries = tool::cache_entries(true);
   std::vector<CacheEntry> damaged;
-  for (const CacheEntry& entry : entries)
+  std::uint64_t others = 0;
+  for (const CacheEntry& entry : entries) {
     if (!entry.damage.empty()) damaged.push_back(entry);
+    others += entry.other_version;
+  }
   if (as_json) {
     print_json(llvm::json::Object{{"entries", static_cast<std::int64_t>(entries.size())},
+                                  {"other_versions", static_cast<std::int64_t>(others)},
                                   {"damaged", entries_json(damaged)}});
   } else {
     for (const CacheEntry& entry : damaged) print(fmt::format("{}: {}\n", entry.path, entry.damage));
     print(fmt::format("{}, {} damaged{}\n", plural(entries.size(), "entry", "entries"), damaged.size(),
                       damaged.empty() ? "" : "; the next use of their kernels replaces them"));
+    if (others) print(fmt::format("{} of another version of kiln, not checked\n", others));
   }
   return damaged.empty() ? success : trouble;
 }
@@ -138,16 +151,16 @@ llvm::json::Object cache_json(const CacheState& state) {
 
 std::string cache_text(const CacheState& state) {
   std::string text = fmt::format("{}\n", state.directory.empty() ? "no directory" : state.directory);
-  const char* const access = !state.exists        ? "not there yet"
-                             : state.mode == "ro" ? "read only by KILN_CACHE"
+  const char* const access = !state.exists         ? "not there yet"
+                             : state.mode == "ro"  ? "read only by KILN_CACHE"
                              : state.mode == "off" ? "switched off by KILN_CACHE"
                              : state.writable      ? "writable"
                                                    : "not writable";
   text += fmt::format("  {}, {} of {}, {}{}\n", plural(state.entries, "entry", "entries"), size_text(state.bytes),
                       size_text(state.limit), access, state.owner.empty() ? "" : ", belongs to " + state.owner);
   if (state.unfinished)
-    text += fmt::format("  {} of publications under way or killed, {}\n",
-                        plural(state.unfinished, "file", "files"), size_text(state.unfinished_bytes));
+    text += fmt::format("  {} of publications under way or killed, {}\n", plural(state.unfinished, "file", "files"),
+                        size_text(state.unfinished_bytes));
   if (!state.problem.empty()) text += fmt::format("  problem: {}\n", state.problem);
   return text;
 }
@@ -158,7 +171,8 @@ int run_cache(Arguments& arguments) {
     int (*run)(Arguments&);
   };
   const std::string name = arguments.take_word();
-  for (const Action action : {Action{"stats", stats}, {"ls", ls}, {"verify", verify}, {"prune", prune}, {"clear", clear}})
+  for (const Action action :
+       {Action{"stats", stats}, {"ls", ls}, {"verify", verify}, {"prune", prune}, {"clear", clear}})
     if (name == action.name) return action.run(arguments);
   throw Misuse(name.empty() ? "what about the cache?" : fmt::format("kiln cache has no \"{}\"", name));
 }

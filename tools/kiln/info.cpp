@@ -36,31 +36,29 @@ llvm::json::Value report_json(const SystemReport& report, bool is_good) {
   for (const SettingReport& s : report.settings)
     settings.push_back(llvm::json::Object{{"name", s.name}, {"value", json_text(s.value)}, {"origin", s.origin}});
   for (const Problem& problem : report.problems)
-    problems.push_back(llvm::json::Object{{"serious", problem.serious},
-                                          {"what", json_text(problem.what)},
-                                          {"cure", json_text(problem.cure)}});
+    problems.push_back(llvm::json::Object{
+        {"serious", problem.serious}, {"what", json_text(problem.what)}, {"cure", json_text(problem.cure)}});
   for (const std::string& arch : report.nvrtc_archs) archs.push_back(arch);
   for (const std::string& place : report.nvrtc_tried) tried.push_back(json_text(place));
   llvm::json::Object cpu = device_json(report.cpu);
   cpu["vector_bits"] = report.cpu_vector_bits;
-  return llvm::json::Object{
-      {"ok", is_good},
-      {"version", report.version},
-      {"build", report.build},
-      {"library", json_text(report.library)},
-      {"nvrtc", llvm::json::Object{{"version", report.nvrtc_version},
-                                   {"path", json_text(report.nvrtc_path)},
-                                   {"archs", std::move(archs)},
-                                   {"tried", std::move(tried)}}},
-      {"driver", json_text(report.driver_version)},
-      {"gpus", std::move(gpus)},
-      {"cpu", std::move(cpu)},
-      {"cpu_compiler", llvm::json::Object{{"version", report.cpu_compiler_version},
-                                          {"path", json_text(report.cpu_compiler_path)}}},
-      {"default_device", report.default_device},
-      {"cache", cache_json(report.cache)},
-      {"environment", std::move(settings)},
-      {"problems", std::move(problems)}};
+  return llvm::json::Object{{"ok", is_good},
+                            {"version", report.version},
+                            {"build", report.build},
+                            {"library", json_text(report.library)},
+                            {"nvrtc", llvm::json::Object{{"version", report.nvrtc_version},
+                                                         {"path", json_text(report.nvrtc_path)},
+                                                         {"archs", std::move(archs)},
+                                                         {"tried", std::move(tried)}}},
+                            {"driver", json_text(report.driver_version)},
+                            {"gpus", std::move(gpus)},
+                            {"cpu", std::move(cpu)},
+                            {"cpu_compiler", llvm::json::Object{{"version", report.cpu_compiler_version},
+                                                                {"path", json_text(report.cpu_compiler_path)}}},
+                            {"default_device", report.default_device},
+                            {"cache", cache_json(report.cache)},
+                            {"environment", std::move(settings)},
+                            {"problems", std::move(problems)}};
 }
 
 std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
@@ -69,7 +67,8 @@ std::string devices_text(const SystemReport& report) {
   std::string text = "\nCUDA\n";
   text += fmt::format("  NVRTC     {}{}\n", or_none(report.nvrtc_version),
                       report.nvrtc_path.empty() ? "" : "  " + report.nvrtc_path);
-  if (!report.nvrtc_archs.empty()) text += fmt::format("            compiles for {}\n", joined(report.nvrtc_archs, ", "));
+  if (!report.nvrtc_archs.empty())
+    text += fmt::format("            compiles for {}\n", joined(report.nvrtc_archs, ", "));
   if (!report.nvrtc_tried.empty())
     text += fmt::format("            looked in\n              {}\n", joined(report.nvrtc_tried, "\n              "));
   text += fmt::format("  driver    {}\n", or_none(report.driver_version));

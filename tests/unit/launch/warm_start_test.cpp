@@ -71,7 +71,8 @@ TEST(WarmStart, MapsNoCompiler) {
   const int cold = run_child(false);
   if (cold == no_compiler) GTEST_SKIP() << "no NVRTC here";
   ASSERT_EQ(cold, right);
-  EXPECT_EQ(run_child(true), right) << compiler_mapped << ": a compiler was loaded; " << compiled_again << ": it compiled";
+  EXPECT_EQ(run_child(true), right) << compiler_mapped << ": a compiler was loaded; " << compiled_again
+                                    << ": it compiled";
 }
 
 }  // namespace

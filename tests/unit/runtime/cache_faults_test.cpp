@@ -1,5 +1,5 @@
-// tests/unit/runtime/cache_faults_test.cpp -- every system call of the cache fails, stops half-way or is the last one of
-// a killed process (cases C03, C04, C05).
+// tests/unit/runtime/cache_faults_test.cpp -- every system call of the cache fails, stops half-way or is the last one
+// of a killed process (cases C03, C04, C05).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

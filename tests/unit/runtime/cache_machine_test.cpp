@@ -117,9 +117,8 @@ TEST_F(CacheMachineTest, EntryThatBelongsToSomebodyElseIsReplaced) {
   ASSERT_EQ(chown(cache.c_str(), alice, alice), 0);
   EXPECT_TRUE(as_user(alice, cache, 0, [] { return right_kernels(1) && compiles == 1; }));
   for (const std::string& file : test::files_below(cache)) ASSERT_EQ(chown(file.c_str(), bob, bob), 0);
-  EXPECT_TRUE(as_user(alice, cache, 0, [] {
-    return right_kernels(1) && compiles == 1 && cache_counters().disk_rejects == 1;
-  }));
+  EXPECT_TRUE(
+      as_user(alice, cache, 0, [] { return right_kernels(1) && compiles == 1 && cache_counters().disk_rejects == 1; }));
   EXPECT_TRUE(as_user(alice, cache, 0, [] { return right_kernels(1) && compiles == 0; }));
 }
 
@@ -146,7 +145,8 @@ TEST_F(CacheMachineTest, EntriesOfTheFutureAreTheFirstToGo) {
     const std::uint64_t one = listing.bytes / listing.entries.size();
     remove_oldest(listing, count * one);
     std::string left;
-    for (int i = 0; i < 6; ++i) left += access(path_of(source(i)).c_str(), F_OK) == 0 ? static_cast<char>('0' + i) : '-';
+    for (int i = 0; i < 6; ++i)
+      left += access(path_of(source(i)).c_str(), F_OK) == 0 ? static_cast<char>('0' + i) : '-';
     return left;
   };
   EXPECT_EQ(left_after(5), "012-45") << "the future first, and of that the earliest";

@@ -235,7 +235,8 @@ TEST(NvrtcTest, TheFirstPlaceIsTheOneTheWholeSearchPrefers) {
   expect_equal();
 }
 
-// The first NVRTC found by name cannot be opened: entries carry the name of the one that made them, and are found again.
+// The first NVRTC found by name cannot be opened: entries carry the name of the one that made them, and are found
+// again.
 TEST(NvrtcTest, EntriesNameTheCompilerThatMadeThem) {
   NEEDS_NVRTC();
   const test::TemporaryDirectory cache, broken;
