@@ -1,5 +1,5 @@
 // benchmarks/call_cost.cpp -- host time of a cached call of y = a*x + y on 1024 elements, beside a raw cuLaunchKernel
-// of the same compiled kernel with the same arguments on the same stream.
+// of the same compiled kernel with the same arguments on the same stream; and of a raw kernel launched by kiln.
 //
 // Bursts short enough for the launch queue, one of each kind in turn; waiting for the device is outside the measured
 // time. Prints the median burst of each and its quartiles.
@@ -73,6 +73,12 @@ class RawLaunch {
   alignas(16) unsigned char arguments_[256] = {};
 };
 
+constexpr const char* own_source = R"(
+extern "C" __global__ void own_saxpy(float* y, const float* x, float a, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i] + y[i];
+})";
+
 void print(std::vector<Contender>& contenders) {
   std::printf("%-34s %10s %10s %10s\n", "ns per call, 1024 elements", "median", "lower 1/4", "upper 1/4");
   for (Contender& c : contenders) {
@@ -103,6 +109,13 @@ int main() {
   contenders.push_back({"kl::jit, into y", [&] { return time_burst([&] { saxpy.into(y)(a, x, y); }); }});
   contenders.push_back({"y = a * x + y", [&] { return time_burst([&] { y = a * x + y; }); }});
   contenders.push_back({"kl::jit, new result", [&] { return time_burst([&] { result = saxpy(a, x, y); }); }});
+  if (device.kind() == kl::DeviceKind::cuda) {
+    const auto own = kl::raw_kernel("own_saxpy", own_source);
+    contenders.push_back({"kl::raw_kernel", [&, own] {
+                            return time_burst(
+                                [&] { own[{.grid = 4, .block = 256}](y, x, a, static_cast<int>(elements)); });
+                          }});
+  }
   for (int round = 0; round < rounds + 2; ++round) {
     for (Contender& c : contenders) {
       const double time = c.run();

@@ -6,6 +6,7 @@
 
 #include "dsl/session.h"
 #include "runtime/activity.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -22,8 +23,28 @@ using Copy = runtime::Backend::Copy;
 OwnedHandle allocate_on(DeviceId device, DType type, const Shape& shape, const char* operation, Where where) {
   const Layout* layout = intern(type, device, contiguous(operation, shape, where), operation, where);
   const std::size_t bytes = std::max<std::size_t>(static_cast<std::size_t>(layout->high), 1);
-  runtime::Storage* storage = runtime::allocate_storage(device, bytes, current_stream(device));
+  backend_for(device, operation, where);
+  runtime::Storage* storage = storage_for(device, bytes, current_stream(device), operation, *layout, where);
   return OwnedHandle({reinterpret_cast<detail::Storage*>(storage), storage->memory, layout});
+}
+
+Backend& backend_for(DeviceId device, const char* operation, Where where) {
+  try {
+    return runtime::backend(device);
+  } catch (const DeviceError& error) {
+    fail<DeviceError>("[{}]{}: {}", operation, place(where), error.what());
+  }
+}
+
+runtime::Storage* storage_for(DeviceId device, std::size_t bytes, NativeStream stream, const char* operation,
+                              const Layout& layout, Where where) {
+  try {
+    return runtime::allocate_storage(device, bytes, stream);
+  } catch (const OutOfMemory& error) {
+    fail<OutOfMemory>(
+        "[{}] no memory for shape {} of {}{}: {}. Release arrays that are no longer needed, or compute in parts",
+        operation, to_text(shape_of(layout)), name_of(layout.dtype), place(where), error.what());
+  }
 }
 
 Handle reinterpreted(const Handle& handle, DType type) {
@@ -41,10 +62,10 @@ std::size_t bytes_of(const Layout& layout) { return static_cast<std::size_t>(lay
 
 /// Throws when the copy would have to wait for a stream that is being captured into a graph.
 void check_not_capturing(const char* operation, Backend& backend, NativeStream stream, Where where) {
-  if (backend.is_capturing(stream)) {
+  if (runtime::recording_of(backend, stream) || backend.is_capturing(stream)) {
     fail<DeviceError>(
-        "[{}] cannot wait for a stream that is being captured into a CUDA graph{}; copy before or after the capture",
-        operation, place(where));
+        "[{}] cannot wait for work that is being captured into a graph{}; copy before or after the capture", operation,
+        place(where));
   }
 }
 
@@ -109,13 +130,13 @@ namespace {
 OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
   const Layout& layout = *source.layout;
   const DeviceId device = device_of(layout);
-  if (device.kind != DeviceKind::cpu && !layout.contiguous) return copy_by_kernel(source);
+  const bool recorded = runtime::recording_of(runtime::backend(device), current_stream(device)) != nullptr;
+  if (recorded || (device.kind != DeviceKind::cpu && !layout.contiguous)) return copy_by_kernel(source);
   OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
   if (layout.size == 0) return result;
   if (device.kind == DeviceKind::cpu) {
-    copy_activity("copy", device, nullptr, layout, [&] {
-      copy_strided(result.get().data, source.data, strided_of(layout), size_of(layout.dtype));
-    });
+    copy_activity("copy", device, nullptr, layout,
+                  [&] { copy_strided(result.get().data, source.data, strided_of(layout), size_of(layout.dtype)); });
     return result;
   }
   const NativeStream stream = current_stream(device);
@@ -137,9 +158,8 @@ void copy_between_gpus(const Handle& to, const Handle& from) {
     source.record_event(ready, current_stream(here));
     target.wait_event(stream, ready);
     runtime::note_use(*storage_of(from), stream);
-    copy_activity("copy from another device", there, stream, *from.layout, [&] {
-      target.copy(to.data, from.data, bytes_of(*from.layout), Copy::device_to_device, stream);
-    });
+    copy_activity("copy from another device", there, stream, *from.layout,
+                  [&] { target.copy(to.data, from.data, bytes_of(*from.layout), Copy::device_to_device, stream); });
   } catch (...) {
     source.destroy_event(ready);
     throw;
@@ -152,14 +172,13 @@ void upload(const Handle& to, const void* values, const char* operation, Where w
   const Layout& layout = *to.layout;
   if (layout.size == 0) return;
   const DeviceId device = device_of(layout);
-  if (device.kind == DeviceKind::cpu) {
-    copy_activity("copy from host", device, nullptr, layout,
-                  [&] { std::memcpy(to.data, values, bytes_of(layout)); });
-    return;
-  }
   Backend& backend = runtime::backend(device);
   const NativeStream stream = current_stream(device);
   check_not_capturing(operation, backend, stream, where);  // a replay would read the host memory again
+  if (device.kind == DeviceKind::cpu) {
+    copy_activity("copy from host", device, nullptr, layout, [&] { std::memcpy(to.data, values, bytes_of(layout)); });
+    return;
+  }
   copy_activity("copy from host", device, stream, layout,
                 [&] { backend.copy(to.data, values, bytes_of(layout), Copy::host_to_device, stream); });
 }
@@ -168,14 +187,14 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   const Layout& layout = *from.layout;
   if (layout.size == 0) return;
   const DeviceId device = device_of(layout);
+  Backend& backend = runtime::backend(device);
+  const NativeStream stream = current_stream(device);
+  check_not_capturing(operation, backend, stream, where);
   if (device.kind == DeviceKind::cpu) {
     copy_activity("copy to host", device, nullptr, layout,
                   [&] { copy_strided(values, from.data, strided_of(layout), size_of(layout.dtype)); });
     return;
   }
-  Backend& backend = runtime::backend(device);
-  const NativeStream stream = current_stream(device);
-  check_not_capturing(operation, backend, stream, where);
   OwnedHandle packed;
   if (!layout.contiguous) packed = copy_by_kernel(from);
   const Handle& source = layout.contiguous ? from : packed.get();
@@ -185,25 +204,24 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   backend.synchronize(stream);
 }
 
-void check_borrowed(const void* data, const Layout& layout, DeviceId device) {
+void check_borrowed(const void* data, const Layout& layout, DeviceId device, Where where) {
   if (layout.size == 0) return;
   const Shape shape = shape_of(layout);
   if (!data) {
-    fail<DeviceError>("[view] null pointer for {} elements of shape {}; pass the address of the first element",
-                      layout.size, to_text(shape));
+    fail<DeviceError>("[view] null pointer for {} elements of shape {}{}; pass the address of the first element",
+                      layout.size, to_text(shape), place(where));
   }
   const std::size_t alignment = size_of(real_of(layout.dtype));
   if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
     fail<DeviceError>(
-        "[view] address {} is not a multiple of {}, the size of {}; elements must be aligned to their size", data,
-        alignment, name_of(real_of(layout.dtype)));
+        "[view] address {} is not a multiple of {}, the size of {}{}; elements must be aligned to their size", data,
+        alignment, name_of(real_of(layout.dtype)), place(where));
   }
   if (device.kind == DeviceKind::cuda && runtime::backend(device).memory_kind(data) == Backend::Memory::host) {
     fail<DeviceError>(
-        "[view] address {} is ordinary host memory, but the view of shape {} was asked for on {}; pass Device::cpu(), "
-        "or copy "
-        "the values with from_host",
-        data, to_text(shape), name_of(device));
+        "[view] address {} is ordinary host memory, but the view of shape {} was asked for on {}{}; pass "
+        "kl::Device::cpu(), or copy the values with kl::from_host",
+        data, to_text(shape), name_of(device), place(where));
   }
 }
 
@@ -223,30 +241,30 @@ using namespace dsl;
 
 void destroy(Storage* s) noexcept { runtime::destroy_storage(reinterpret_cast<runtime::Storage*>(s)); }
 
-Handle allocate(DType type, const std::int64_t* shape, int rank) {
-  const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, {});
-  return allocate_on(dsl::current_device(), type, checked, "array", {}).take();
+Handle allocate(DType type, const std::int64_t* shape, int rank, Where where) {
+  const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, where);
+  return allocate_on(dsl::current_device(), type, checked, "array", where).take();
 }
 
-Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index) {
-  const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, {});
+Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index, Where where) {
+  const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, where);
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
-  return dsl::allocate_on(device, type, checked, "array", {}).take();
+  return dsl::allocate_on(device, type, checked, "array", where).take();
 }
 
-Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank) {
-  const Shape checked = make_shape("from_host", {shape, static_cast<std::size_t>(rank)}, {});
-  OwnedHandle result = allocate_on(dsl::current_device(), type, checked, "from_host", {});
-  upload(result.get(), values, "from_host", {});
+Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank, Where where) {
+  const Shape checked = make_shape("from_host", {shape, static_cast<std::size_t>(rank)}, where);
+  OwnedHandle result = allocate_on(dsl::current_device(), type, checked, "from_host", where);
+  upload(result.get(), values, "from_host", where);
   return result.take();
 }
 
 Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides, int device_kind,
-              int device_index) {
+              int device_index, Where where) {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
-  runtime::backend(device);  // throws when there is no such device
+  backend_for(device, "view", where);
   const Layout* layout = intern(type, device_kind, device_index, shape, rank, strides);
-  check_borrowed(data, *layout, device);
+  check_borrowed(data, *layout, device, where);
   char* first = static_cast<char*>(data) + layout->low;
   runtime::Storage* storage =
       runtime::borrow_storage(device, first, static_cast<std::size_t>(layout->high - layout->low));
@@ -262,22 +280,24 @@ void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where wh
                     elements, element_bytes, place(where));
 }
 
-Handle clone(const Handle& h) { return copy_of(require_elements(h, "clone", {}), "clone", {}).take(); }
+Handle clone(const Handle& h, Where where) {
+  return copy_of(require_elements(h, "clone", where), "clone", where).take();
+}
 
-Handle to_device(const Handle& h, int device_kind, int device_index) {
+Handle to_device(const Handle& h, int device_kind, int device_index, Where where) {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
-  const Layout& layout = *require_elements(h, "to", {}).layout;
-  if (device_of(layout) == device) return copy_of(h, "to", {}).take();
-  runtime::backend(device);  // throws before anything is copied
+  const Layout& layout = *require_elements(h, "to", where).layout;
+  if (device_of(layout) == device) return copy_of(h, "to", where).take();
+  backend_for(device, "to", where);  // throws before anything is copied
   OwnedHandle packed;
-  if (!layout.contiguous) packed = copy_of(h, "to", {});
+  if (!layout.contiguous) packed = copy_of(h, "to", where);
   const Handle& source = layout.contiguous ? h : packed.get();
-  OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), "to", {});
+  OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), "to", where);
   if (layout.size == 0) return result.take();
   if (device.kind == runtime::DeviceKind::cpu) {
-    download(source, result.get().data, "to", {});
+    download(source, result.get().data, "to", where);
   } else if (layout.device_kind == 0) {
-    upload(result.get(), source.data, "to", {});
+    upload(result.get(), source.data, "to", where);
   } else {
     copy_between_gpus(result.get(), source);
   }

@@ -43,4 +43,11 @@ OwnedHandle copy_by_kernel(const detail::Handle& source);
 /// Copies the elements of a host array into C order at `to`.
 void copy_strided(void* to, const void* from, const Strided& view, std::size_t element_bytes);
 
+/// The backend of a device; DeviceError names the operation and its place when the device cannot be used.
+runtime::Backend& backend_for(runtime::DeviceId device, const char* operation, Where where);
+
+/// Memory for an array of `layout`; OutOfMemory says for what and where.
+runtime::Storage* storage_for(runtime::DeviceId device, std::size_t bytes, runtime::NativeStream stream,
+                              const char* operation, const detail::Layout& layout, Where where);
+
 }  // namespace kiln::dsl

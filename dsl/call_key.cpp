@@ -2,6 +2,7 @@
 #include "dsl/call_key.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "support/hash.h"
@@ -51,6 +52,38 @@ std::uint64_t hash_of(const std::uint64_t* words, unsigned size) {
 
 }  // namespace
 
+std::optional<std::array<std::int64_t, detail::max_rank>> neighbouring(std::int64_t distance,
+                                                                       const std::int64_t* strides, int rank) {
+  constexpr std::int64_t farthest = 4, farthest_contiguous = 8;
+  std::array<std::int64_t, detail::max_rank> at = {};
+  std::uint32_t left = (1u << rank) - 1;
+  while (left != 0) {
+    int axis = -1;  // of the longest step that is left
+    for (int other = 0; other < rank; ++other)
+      if ((left >> other & 1) != 0 && (axis < 0 || std::abs(strides[other]) > std::abs(strides[axis]))) axis = other;
+    left &= ~(1u << axis);
+    const std::int64_t step = strides[axis], half = std::abs(step) / 2;
+    if (step == 0) continue;
+    at[static_cast<std::size_t>(axis)] = (distance + (distance < 0 ? -half : half)) / step;
+    distance -= at[static_cast<std::size_t>(axis)] * step;
+    if (std::abs(at[static_cast<std::size_t>(axis)]) > (step == 1 ? farthest_contiguous : farthest))
+      return std::nullopt;
+  }
+  return distance == 0 ? std::optional(at) : std::nullopt;
+}
+
+unsigned neighbour_of(const Handle* inputs, unsigned i) {
+  const Handle& own = inputs[i];
+  if (!own.storage || !own.layout || i >= quadratic_limit) return i;
+  for (unsigned j = 0; j < i; ++j) {
+    if (inputs[j].storage != own.storage || inputs[j].layout != own.layout || inputs[j].data == own.data) continue;
+    const auto bytes = static_cast<std::int64_t>(address_of(own) - address_of(inputs[j]));
+    const auto element = static_cast<std::int64_t>(size_of(own.layout->dtype));
+    if (bytes % element == 0 && neighbouring(bytes / element, own.layout->strides, own.layout->rank)) return j;
+  }
+  return i;
+}
+
 void merge_inputs(const Handle* inputs, unsigned count, unsigned* merged) {
   if (count <= quadratic_limit) {
     for (unsigned i = 0; i < count; ++i) {
@@ -74,6 +107,7 @@ CallKey::CallKey(const detail::Call& call, runtime::DeviceId current) {
   at = write_scalars(at, call);
   if (call.launch) at = write_launch(at, *call.launch);
   at = write_overlaps(at, call);
+  at = write_neighbours(at, call);
   size_ = static_cast<unsigned>(at - words_);
   hash_ = hash_of(words_, size_);
 }
@@ -113,6 +147,17 @@ std::uint64_t* CallKey::write_inputs(std::uint64_t* at, const detail::Call& call
     // An operand without storage is an index: its "address" is a number that is passed at each launch.
     *at++ =
         input.storage ? std::uint64_t{merged[i]} << 8 | 16 | (address_of(input) & 15) : std::uint64_t{merged[i]} << 8;
+  }
+  return at;
+}
+
+std::uint64_t* CallKey::write_neighbours(std::uint64_t* at, const detail::Call& call) {
+  for (unsigned i = 1; i < call.input_count; ++i) {
+    const unsigned neighbour = neighbour_of(call.inputs, i);
+    if (neighbour == i) continue;
+    at = make_room(at, 2);
+    *at++ = std::uint64_t{1} << 63 | std::uint64_t{i} << 32 | neighbour;
+    *at++ = address_of(call.inputs[i]) - address_of(call.inputs[neighbour]);
   }
   return at;
 }

@@ -1,9 +1,11 @@
 // dsl/call_key.h -- everything about a call that its plan may depend on, as words: equal words, same plan.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include <kiln/detail/bridge.h>
 
@@ -12,8 +14,8 @@
 namespace kiln::dsl {
 
 /// Built on the stack for every call. Addresses enter only through their low bits, through equality with another
-/// operand, and, where an operand overlaps a destination, through the distance: so a plan serves every call that it
-/// would be rebuilt for identically. Layouts are interned, hence compared by address.
+/// operand, and, where an operand overlaps a destination or is read beside another, through the distance: so a plan
+/// serves every call that it would be rebuilt for identically. Layouts are interned, hence compared by address.
 class CallKey {
  public:
   explicit CallKey(const detail::Call& call, runtime::DeviceId current);
@@ -38,6 +40,7 @@ class CallKey {
   static std::uint64_t* write_launch(std::uint64_t* at, const detail::LaunchControl& launch);
   /// Pairs are many and those that meet are few: makes room as it goes.
   std::uint64_t* write_overlaps(std::uint64_t* at, const detail::Call& call);
+  std::uint64_t* write_neighbours(std::uint64_t* at, const detail::Call& call);
   /// Room for `count` words behind those before `at`; returns where that place is now.
   std::uint64_t* make_room(std::uint64_t* at, std::size_t count) {
     if (count <= static_cast<std::size_t>(end_ - at)) [[likely]]
@@ -53,6 +56,15 @@ class CallKey {
   unsigned size_ = 0;
   std::uint64_t hash_ = 0;
 };
+
+/// `distance` elements as steps along axes of these strides, the longest first; nullopt where a step is longer than
+/// what a kernel may share loads across: 4 along each axis, 8 along those of stride 1.
+std::optional<std::array<std::int64_t, detail::max_rank>> neighbouring(std::int64_t distance,
+                                                                       const std::int64_t* strides, int rank);
+
+/// The first of `inputs` before `i` that is the same view of the same memory at a neighbouring place; `i` if there is
+/// none. Their distance is part of the key, and that of no other two operands.
+unsigned neighbour_of(const detail::Handle* inputs, unsigned i);
 
 /// `merged[i]`: the first input with the data and layout of input `i`.
 void merge_inputs(const detail::Handle* inputs, unsigned count, unsigned* merged);

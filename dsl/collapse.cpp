@@ -16,7 +16,11 @@ LoopNest reordered(const LoopNest& nest, std::span<const int> axes) {
   for (std::size_t to = 0; to < axes.size(); ++to) result.shape.extents[to] = nest.shape.extents[axes[to]];
   for (std::size_t i = 0; i < nest.walks.size(); ++i) {
     result.walks[i].strides = {};
-    for (std::size_t to = 0; to < axes.size(); ++to) result.walks[i].strides[to] = nest.walks[i].strides[axes[to]];
+    result.walks[i].folds = {};
+    for (std::size_t to = 0; to < axes.size(); ++to) {
+      result.walks[i].strides[to] = nest.walks[i].strides[axes[to]];
+      result.walks[i].folds[to] = nest.walks[i].folds[axes[to]];
+    }
   }
   return result;
 }
@@ -121,6 +125,7 @@ void flip(LoopNest& nest, int axis) {
   for (LoopNest::Walk& walk : nest.walks) {
     walk.offset += walk.strides[axis] * (nest.shape.extents[axis] - 1);
     walk.strides[axis] = -walk.strides[axis];
+    if (walk.folds[axis].is_active()) walk.folds[axis] = reversed(walk.folds[axis], nest.shape.extents[axis]);
   }
 }
 
@@ -138,8 +143,10 @@ void flip_backward_axes(LoopNest& nest) {
 
 bool joins(const LoopNest& nest, int outer, int inner) {
   const std::int64_t extent = nest.shape.extents[inner];
-  return std::all_of(nest.walks.begin(), nest.walks.end(),
-                     [&](const LoopNest::Walk& walk) { return walk.strides[outer] == walk.strides[inner] * extent; });
+  return std::all_of(nest.walks.begin(), nest.walks.end(), [&](const LoopNest::Walk& walk) {
+    return walk.strides[outer] == walk.strides[inner] * extent && !walk.folds[outer].is_active() &&
+           !walk.folds[inner].is_active();
+  });
 }
 
 }  // namespace
@@ -155,21 +162,37 @@ LoopNest collapse(const LoopNest& nest) {
     if (!join && axis >= border) ++joined_reduced;
     const std::int64_t extent = result.shape.extents[axis];
     result.shape.extents[to] = join ? result.shape.extents[to] * extent : extent;
-    for (LoopNest::Walk& walk : result.walks) walk.strides[to] = walk.strides[axis];
+    for (LoopNest::Walk& walk : result.walks) {
+      walk.strides[to] = walk.strides[axis];
+      walk.folds[to] = walk.folds[axis];
+    }
   }
   for (int axis = kept; axis < result.shape.rank; ++axis) {
     result.shape.extents[axis] = 0;
-    for (LoopNest::Walk& walk : result.walks) walk.strides[axis] = 0;
+    for (LoopNest::Walk& walk : result.walks) walk.strides[axis] = 0, walk.folds[axis] = {};
   }
   result.shape.rank = kept;
   result.reduced = joined_reduced;
   return result;
 }
 
+std::int64_t LoopNest::Walk::step(int axis) const {
+  return folds[axis].is_active() ? folds[axis].stride : strides[axis];
+}
+
+std::vector<codegen::FoldedAxis> folded_axes(const LoopNest& nest, std::size_t walk) {
+  const AxisFolds& folds = nest.walks[walk].folds;
+  std::vector<codegen::FoldedAxis> classes;
+  if (!any_active(folds)) return classes;
+  for (int axis = 0; axis < nest.shape.rank; ++axis)
+    classes.push_back({folds[axis].kind, !folds[axis].is_active() || folds[axis].step == 1});
+  return classes;
+}
+
 std::vector<codegen::AxisClass> axis_classes(const LoopNest& nest, std::size_t walk) {
   std::vector<codegen::AxisClass> classes;
   for (int axis = 0; axis < nest.shape.rank; ++axis) {
-    const std::int64_t stride = nest.walks[walk].strides[axis];
+    const std::int64_t stride = nest.walks[walk].step(axis);
     classes.push_back(stride == 1   ? codegen::AxisClass::contiguous
                       : stride == 0 ? codegen::AxisClass::broadcast
                                     : codegen::AxisClass::strided);
@@ -178,7 +201,8 @@ std::vector<codegen::AxisClass> axis_classes(const LoopNest& nest, std::size_t w
 }
 
 std::uint8_t alignment_class(const LoopNest& nest, std::size_t walk, std::uint64_t base_address, DType type) {
-  const Extents& strides = nest.walks[walk].strides;
+  Extents strides = {};
+  for (int axis = 0; axis < nest.shape.rank; ++axis) strides[axis] = nest.walks[walk].step(axis);
   const std::uint64_t element = size_of(type);
   std::uint64_t bits = base_address | 16;
   bool contiguous = false;
@@ -192,7 +216,7 @@ std::uint8_t alignment_class(const LoopNest& nest, std::size_t walk, std::uint64
 
 std::uint8_t dense_alignment(const LoopNest& nest, std::size_t walk, std::uint64_t base_address) {
   const int rank = nest.shape.rank;
-  if (rank < 2 || nest.shape.extents[rank - 1] >= codegen::short_axis) return 0;
+  if (rank < 2 || nest.shape.extents[rank - 1] >= codegen::short_axis || any_active(nest.walks[walk].folds)) return 0;
   std::int64_t step = 1;
   for (int axis = rank; axis-- > 0; step *= nest.shape.extents[axis])
     if (nest.walks[walk].strides[axis] != step) return 0;
@@ -211,7 +235,12 @@ codegen::IndexWidth index_width(const LoopNest& nest, std::span<const DType> typ
     std::int64_t reach = 1;
     for (int axis = 0; axis < nest.shape.rank; ++axis) {
       // A stride that is itself large overflows the product only where the layout would have been refused.
-      reach += magnitude(nest.walks[i].strides[axis]) * std::max<std::int64_t>(0, nest.shape.extents[axis] - 1);
+      const AxisFold& fold = nest.walks[i].folds[axis];
+      const std::int64_t extent = fold.is_active() ? fold.length : nest.shape.extents[axis];
+      reach += magnitude(nest.walks[i].step(axis)) * std::max<std::int64_t>(0, extent - 1);
+      // Positions before folding, and past the end by a block.
+      if (fold.is_active() && magnitude(fold.start) + fold.step * (nest.shape.extents[axis] + (1 << 18)) > limit)
+        return codegen::IndexWidth::bits64;
     }
     if (reach > limit / static_cast<std::int64_t>(size_of(types[i]))) return codegen::IndexWidth::bits64;
   }

@@ -7,6 +7,7 @@
 
 #include "codegen/ir/kernel.h"
 #include "codegen/pass/passes.h"
+#include "dsl/folds.h"
 #include "dsl/shapes.h"
 
 namespace kiln::dsl {
@@ -17,7 +18,10 @@ struct LoopNest {
   struct Walk {
     Extents strides = {};  ///< in elements
     std::int64_t offset = 0;
-    int bytes = 0;  ///< of an element; 0 for values that are not in memory
+    int bytes = 0;         ///< of an element; 0 for values that are not in memory
+    AxisFolds folds = {};  ///< strides and offset are those without them
+    /// Elements between neighbouring positions of the axis.
+    std::int64_t step(int axis) const;
   };
   std::vector<Walk> walks;  ///< one per access, the `first_store`-th is the first output
   std::size_t first_store = 0;
@@ -37,6 +41,10 @@ LoopNest collapse(const LoopNest& nest);
 
 /// Stride class of every axis.
 std::vector<codegen::AxisClass> axis_classes(const LoopNest& nest, std::size_t walk);
+
+/// Classes of the folds of an access; empty where it has none. The stride class of a folded axis is that of its
+/// positions.
+std::vector<codegen::FoldedAxis> folded_axes(const LoopNest& nest, std::size_t walk);
 
 /// The power of two, at most 16, that divides the base address and every byte step at which a vector may start. The
 /// element size where no axis is contiguous: such an access is never a vector, and more classes would only mean more

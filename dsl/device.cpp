@@ -5,7 +5,9 @@
 
 #include <kiln/detail/bridge.h>
 
+#include "dsl/array_memory.h"
 #include "dsl/session.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -83,7 +85,14 @@ void give_stream_back(DeviceId device, NativeStream stream) {
   }
 }
 
+void check_not_recording(DeviceId device) {
+  runtime::Backend& backend = runtime::backend(device);
+  if (runtime::recording_of(backend, current_stream(device)))
+    fail<DeviceError>("[synchronize] inside kl::capture: recorded work does not run before the graph is launched");
+}
+
 void synchronize_all(DeviceId device) {
+  check_not_recording(device);
   runtime::Backend& backend = runtime::backend(device);
   std::vector<NativeStream> waiting = {nullptr, current_stream(device)};
   StreamPool& streams = pool();
@@ -112,7 +121,10 @@ void current_device(int& kind, int& index) {
   index = device.index;
 }
 
-void set_current_device(int kind, int index) { dsl::set_current_device(device_id(kind, index)); }
+void set_current_device(int kind, int index, Where where) {
+  dsl::backend_for(device_id(kind, index), "DeviceGuard", where);
+  dsl::set_current_device(device_id(kind, index));
+}
 
 int device_count() { return static_cast<int>(runtime::devices().size()); }
 
@@ -143,13 +155,19 @@ const char* device_arch(int kind, int index) { return dsl::info_of(device_id(kin
 
 void synchronize_device(int kind, int index) { dsl::synchronize_all(device_id(kind, index)); }
 
-void* create_stream(int kind, int index) { return dsl::take_stream(device_id(kind, index)); }
+void* create_stream(int kind, int index, Where where) {
+  dsl::backend_for(device_id(kind, index), "Stream", where);
+  return dsl::take_stream(device_id(kind, index));
+}
 
 void destroy_stream(int kind, int index, void* stream) noexcept {
   dsl::give_stream_back(device_id(kind, index), stream);
 }
 
-void synchronize_stream(int kind, int index, void* stream) { backend(device_id(kind, index)).synchronize(stream); }
+void synchronize_stream(int kind, int index, void* stream) {
+  dsl::check_not_recording(device_id(kind, index));
+  backend(device_id(kind, index)).synchronize(stream);
+}
 
 void* current_stream(int kind, int index) { return dsl::current_stream(device_id(kind, index)); }
 

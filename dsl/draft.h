@@ -1,6 +1,7 @@
 // dsl/draft.h -- everything decided about a call before anything is compiled.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,7 +35,9 @@ struct DraftKernel {
   std::vector<Base> bases;  ///< one per access
   std::vector<Parameter> parameters;
   std::int64_t bytes_moved = 0;
-  std::int64_t operations = 0;  ///< of arithmetic, operation_count()
+  std::vector<char> is_shared;  ///< per access: a load of memory that another one reads, at a neighbouring place
+  std::map<std::size_t, std::int64_t> gathered_bytes;  ///< by access that is read by index
+  std::int64_t operations = 0;                         ///< of arithmetic, operation_count()
 };
 
 /// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/pass/passes.h"
+#include "dsl/call_key.h"
 #include "dsl/collapse.h"
 #include "dsl/infer.h"
 #include "dsl/operation_count.h"
@@ -22,6 +23,18 @@ void check_argument_size(const DraftKernel& draft, const detail::Call& call) {
       "an expression with {} operands and {} scalars needs {} bytes of kernel arguments; CUDA allows {} (4096 before "
       "CUDA 12.1){}: compute a part with kl::eval first",
       draft.kernel.accesses.size(), draft.parameters.size(), bytes, argument_limit, place(call.where));
+}
+
+void check_host_versions(const codegen::Graph& body) {
+  for (codegen::NodeId id = 0; id < body.size(); ++id) {
+    if (body[id].kind != codegen::NodeKind::call || body.function(body[id]).host.thunk) continue;
+    const std::string& name = body.function(body[id]).name;
+    fail<TypeError>(
+        "{0}{1}: this kl::function has CUDA text only, which the CPU device cannot run; give kl::function a host "
+        "version "
+        "as its last argument (a lambda of the same parameters), or run on a GPU",
+        name, place(where_of(body, id)));
+  }
 }
 
 }  // namespace
@@ -57,11 +70,13 @@ void Drafting::build_groups() {
 void Drafting::run_passes(Segment& segment) const {
   codegen::PassOptions passes;
   passes.holds_rows = segment.holds_rows;
+  passes.joins_exponentials = segment.joins_exponentials;
   const auto reduced = segment.loop.span().last(static_cast<std::size_t>(segment.reduced));
   passes.empty_rows = std::find(reduced.begin(), reduced.end(), 0) != reduced.end();
   for (const Leaf& leaf : segment.body.leaves) {
     // An iota that the user passes starts anywhere: calls with other starts share the plan.
-    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(leaf.view) : codegen::IotaRange{});
+    passes.iotas.push_back(leaf.iota && leaf.slot < 0 ? iota_range(reached(leaf.view, leaf.folds))
+                                                      : codegen::IotaRange{});
   }
   segment.body.graph = codegen::run_pipeline(segment.body.graph, passes);
   segment.body = renumbered(segment.body);
@@ -73,7 +88,8 @@ Store Drafting::store_of(const SegmentOutput& output, const Segment& segment) co
     return {{temporary_base(output.number), false},
             0,
             temporary.type,
-            over_loop(contiguous("temporary", temporary.shape, call_.where), output, segment.loop)};
+            over_loop(contiguous("temporary", temporary.shape, call_.where), output, segment.loop),
+            true};
   }
   const Destination& destination = destinations_[output.number];
   const DType type = destination.layout->dtype;
@@ -144,14 +160,15 @@ void Drafting::place_accesses(const Parts& parts, DraftKernel& draft) const {
   nest.in_order = std::any_of(nodes.begin(), nodes.end(),
                               [](const codegen::Node& node) { return node.kind == codegen::NodeKind::scan; });
   for (const Leaf& leaf : parts.body->leaves) {
-    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, leaf.iota ? 0 : static_cast<int>(size_of(leaf.type))};
+    const int bytes = leaf.iota ? leaf.gathers : leaf.gathered ? 0 : static_cast<int>(size_of(leaf.type));
+    LoopNest::Walk walk{leaf.view.strides, leaf.view.offset, bytes, leaf.folds};
     // Nothing may be read of such an operand: it moves along the loop that is never entered.
-    if (parts.reduced > 0 && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
+    if (parts.reduced > 0 && !leaf.gathered && is_empty(leaf)) walk.strides[parts.loop.rank - 1] = 1;
     nest.walks.push_back(walk);
     draft.bases.push_back(base_of(leaf));
   }
   for (const Store& store : parts.stores) {
-    nest.walks.push_back({store.view.strides, store.view.offset, static_cast<int>(size_of(store.type))});
+    nest.walks.push_back({store.view.strides, store.view.offset, static_cast<int>(size_of(store.type)), {}});
     draft.bases.push_back(store.base);
   }
   draft.nest = collapse(nest);
@@ -167,19 +184,45 @@ codegen::Access Drafting::access_of(const Parts& parts, DraftKernel& draft, std:
   const Leaf* leaf = access.store ? nullptr : &parts.body->leaves[number];
   access.type = store ? store->type : leaf->type;
   access.iota = leaf && leaf->iota;
+  access.gathered = leaf && leaf->gathered;
+  access.gathers = leaf ? leaf->gathers : 0;
   access.aliased = leaf && (*parts.aliased)[number];
   access.axes = axis_classes(nest, number);
+  access.folds = folded_axes(nest, number);
   if (access.iota) return access;
   const auto bytes = static_cast<std::int64_t>(size_of(access.type));
   const std::uint64_t base = store ? store->address : leaf_address(*leaf);
-  const std::uint64_t address = base + static_cast<std::uint64_t>(nest.walks[number].offset * bytes);
+  const LoopNest::Walk& walk = nest.walks[number];
+  const std::uint64_t address = base + static_cast<std::uint64_t>(unfolded_offset(walk.offset, walk.folds) * bytes);
+  if (access.gathered) return gathered_access(*parts.body, draft, number, access, address);
   access.alignment = alignment_class(nest, number, address, access.type);
-  if (machine_.traits.cuda && nest.reduced == 0) access.dense_alignment = dense_alignment(nest, number, address);
+  if (nest.reduced == 0) {
+    access.dense_alignment = dense_alignment(nest, number, address);
+    if (!machine_.traits.cuda && access.dense_alignment > 0) access.dense_alignment = 1;  // CPUs load from anywhere
+  }
   std::int64_t elements = 1;
   for (int axis = 0; axis < nest.shape.rank; ++axis)
     if (nest.walks[number].strides[axis] != 0) elements *= nest.shape.extents[axis];
   draft.bytes_moved += elements * bytes;
   return access;
+}
+
+std::vector<AccessMemory> Drafting::memories_of(const Parts& parts, const DraftKernel& draft) const {
+  std::vector<AccessMemory> memories;
+  const std::size_t leaves = parts.body->leaves.size();
+  for (std::size_t a = 0; a < draft.nest.walks.size(); ++a) {
+    const Leaf* const leaf = a < leaves ? &parts.body->leaves[a] : nullptr;
+    AccessMemory memory{draft.bases[a].number};
+    if (leaf && !leaf->iota && leaf->temporary < 0)
+      memory.memory = neighbour_of(call_.inputs, static_cast<unsigned>(leaf->slot));
+    if (!leaf || !leaf->iota) {
+      const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[a].type));
+      const std::uint64_t base = leaf ? leaf_address(*leaf) : parts.stores[a - leaves].address;
+      memory.address = base + static_cast<std::uint64_t>(draft.nest.walks[a].offset * bytes);
+    }
+    memories.push_back(memory);
+  }
+  return memories;
 }
 
 DraftKernel Drafting::build(const Parts& parts) {
@@ -199,9 +242,14 @@ DraftKernel Drafting::build(const Parts& parts) {
   draft.parameters = parts.body->parameters;
   for (const Parameter& parameter : draft.parameters) kernel.parameters.push_back(parameter.type);
   kernel.body = parts.body->graph;
+  if (call_.scatter && !parts.stores.empty() && !parts.stores[0].is_temporary) mark_scatter(draft);
+  align_gathering_iotas(kernel);
+  kernel.calls_host = !machine_.traits.cuda && !kernel.body.functions().empty();
+  if (kernel.calls_host) check_host_versions(kernel.body);
   kernel.comment = expression_text(kernel.body);
   draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
+  if (nest.reduced == 0) find_windows(draft, memories_of(parts, draft), machine_.traits.cuda);
   if (machine_.traits.cuda) check_argument_size(draft, call_);
   schedule(draft);
   return draft;

@@ -9,6 +9,7 @@
 #include "dsl/overlap.h"
 #include "dsl/segment.h"
 #include "dsl/trace.h"
+#include "dsl/windows.h"
 
 namespace kiln::dsl {
 
@@ -41,6 +42,7 @@ struct Store {
   std::uint64_t address = 0;  ///< 0 for memory that this call allocates
   DType type = DType::f32;
   Strided view;  ///< over the loop; stride 0 along reduced axes
+  bool is_temporary = false;
 };
 
 /// A kernel before collapse: a body, where its leaves are, and its stores.
@@ -66,6 +68,7 @@ class Drafting {
   // drafting_operands.cpp
   void resolve_operands();
   void resolve_targets();
+  void resolve_scatter();
   Destination resolve_target(std::uint32_t number, const Shape& result);
   void check_device(const detail::Handle& handle, const char* role, std::uint32_t number) const;
   // drafting_overlap.cpp
@@ -85,6 +88,10 @@ class Drafting {
   DraftKernel build(const Parts& parts);
   void place_accesses(const Parts& parts, DraftKernel& kernel) const;
   codegen::Access access_of(const Parts& parts, DraftKernel& kernel, std::size_t number) const;
+  void mark_scatter(DraftKernel& draft) const;
+  codegen::Access gathered_access(const Body& body, DraftKernel& kernel, std::size_t number, codegen::Access access,
+                                  std::uint64_t address) const;
+  std::vector<AccessMemory> memories_of(const Parts& parts, const DraftKernel& draft) const;
   Base base_of(const Leaf& leaf) const;
   std::uint32_t temporary_base(std::uint32_t number) const;
   std::uint64_t leaf_address(const Leaf& leaf) const;
@@ -94,7 +101,7 @@ class Drafting {
   void schedule_on_cpu(DraftKernel& kernel) const;
   void apply_launch_control(DraftKernel& kernel);
   void apply_cluster(DraftKernel& kernel);
-  void check_grid(const LaunchShape& required) const;
+  void apply_grid(DraftKernel& draft) const;
 
   const Trace& trace_;
   const detail::Call& call_;
@@ -107,6 +114,9 @@ class Drafting {
   std::vector<Temporary> temporaries_;  ///< between kernels; those of overlaps follow in draft_.temporaries
   std::vector<Group> groups_;
 };
+
+/// Sets Access::alignment of iotas that find elements.
+void align_gathering_iotas(codegen::Kernel& kernel);
 
 /// A target or temporary of layout `view` seen over the loop that stores it, along `output.axes`.
 Strided over_loop(const Strided& view, const SegmentOutput& output, const Shape& loop);

@@ -104,7 +104,24 @@ Destination Drafting::resolve_target(std::uint32_t number, const Shape& result) 
   return destination;
 }
 
+/// The target, whose elements are found in the kernel, and the places, which are no memory.
+void Drafting::resolve_scatter() {
+  const Handle& handle = *call_.targets[0].handle;
+  check_device(handle, "target", 0);
+  const Shape updates =
+      make_shape("scatter", {call_.scatter->shape, static_cast<std::size_t>(call_.scatter->rank)}, call_.where);
+  Destination destination;
+  destination.layout = handle.layout;
+  destination.view = constant(updates);
+  for (int t = 0; t < 2; ++t) {
+    destinations_.push_back(destination);
+    loops_.push_back(updates);
+    draft_.targets.push_back({false, handle.layout});
+  }
+}
+
 void Drafting::resolve_targets() {
+  if (call_.scatter) return resolve_scatter();
   for (unsigned t = 0; t < call_.target_count; ++t) {
     const Shape& result = shapes_[trace_.graph.outputs[t]];
     destinations_.push_back(resolve_target(t, result));

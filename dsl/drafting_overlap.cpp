@@ -34,7 +34,9 @@ bool moves_along_rows(const Strided& view, int reduced) {
 ByteSet Drafting::leaf_bytes(const Leaf& leaf) const {
   const auto bytes = static_cast<std::int64_t>(size_of(leaf.type));
   const auto data = reinterpret_cast<std::uint64_t>(call_.inputs[leaf.slot].data);
-  return {data + static_cast<std::uint64_t>(leaf.view.offset * bytes), bytes, leaf.view};
+  if (leaf.gathered) return {data + static_cast<std::uint64_t>(leaf.whole.offset * bytes), bytes, leaf.whole};
+  const Strided view = reached(leaf.view, leaf.folds);
+  return {data + static_cast<std::uint64_t>(view.offset * bytes), bytes, view};
 }
 
 ByteSet Drafting::target_bytes(std::uint32_t target) const {
@@ -68,7 +70,8 @@ bool Drafting::conflicts(const SegmentOutput& output, std::size_t own_group) con
     for (const Leaf& leaf : segment.body.leaves) {
       if (!is_operand(leaf)) continue;
       const ByteSet read = leaf_bytes(leaf);
-      if (g == own_group && replaces_in_place(read, written, segment)) continue;
+      const bool is_displaced = leaf.gathered || leaf.is_folded();
+      if (g == own_group && !is_displaced && replaces_in_place(read, written, segment)) continue;
       if (may_overlap(read, written)) return true;
     }
   }
@@ -93,7 +96,7 @@ void Drafting::mark_aliases(Group& group) {
   for (const Leaf& leaf : group.segment.body.leaves) {
     bool aliased = false;
     for (const SegmentOutput& output : group.segment.outputs) {
-      if (!is_operand(leaf) || output.is_temporary) continue;
+      if (!is_operand(leaf) || leaf.gathered || leaf.is_folded() || output.is_temporary) continue;
       const Destination& destination = destinations_[output.number];
       if (destination.allocate || destination.temporary) continue;
       aliased = aliased || same_elements(leaf_bytes(leaf), target_bytes(output, group.segment));
@@ -103,6 +106,10 @@ void Drafting::mark_aliases(Group& group) {
 }
 
 void Drafting::resolve_overlaps() {
+  if (call_.scatter) {  // kl::scatter has copied operands that overlap
+    for (Group& group : groups_) group.aliased.assign(group.segment.body.leaves.size(), false);
+    return;
+  }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     for (const SegmentOutput& output : groups_[g].segment.outputs) {
       if (output.is_temporary) continue;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/emit/emit.h"
+#include "codegen/schedule/launch_wish.h"
 #include "dsl/drafting.h"
 #include "support/check.h"
 
@@ -12,6 +13,17 @@ namespace {
 /// What a launch asks for and a kernel cannot give is told, not dropped in silence.
 std::string ignored(const char* field, const std::string& why) {
   return fmt::format("Launch::{} is not used: {}", field, why);
+}
+
+codegen::LaunchWish wish_of(const detail::LaunchControl& launch) {
+  codegen::LaunchWish wish;
+  // Numbers that no launch can have stay too large.
+  const auto bounded = [](unsigned n) { return static_cast<int>(std::min(n, 1u << 20)); };
+  for (int axis = 0; axis < 3; ++axis) wish.block[axis] = bounded(launch.block[axis]);
+  wish.items = bounded(launch.items);
+  if (launch.grid[0])
+    wish.grid = std::uint64_t{launch.grid[0]} * std::max(1u, launch.grid[1]) * std::max(1u, launch.grid[2]);
+  return wish;
 }
 
 }  // namespace
@@ -25,7 +37,7 @@ void Drafting::schedule(DraftKernel& draft) {
   if (call_.launch) apply_launch_control(draft);
   draft.shape = codegen::launch_shape(draft.kernel, draft.schedule, draft.extents);
   if (!call_.launch) return;
-  check_grid(draft.shape);
+  apply_grid(draft);
   draft.shape.shared_bytes += call_.launch->shared_bytes;
   draft.shape.cooperative = call_.launch->cooperative;
   if (call_.launch->cluster > 1) apply_cluster(draft);
@@ -47,17 +59,9 @@ void Drafting::schedule_on_cpu(DraftKernel& draft) const {
   draft.shape.grain = std::max<std::int64_t>(1, elements_worth_a_thread / per_unit);
 }
 
-void Drafting::check_grid(const LaunchShape& required) const {
-  std::uint64_t asked = 1, needed = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    asked *= std::max(1u, call_.launch->grid[axis]);
-    needed *= required.grid[axis];
-  }
-  if (!call_.launch->grid[0] || asked >= needed) return;
-  fail<ShapeError>(
-      "a grid of {} blocks does not cover the result, which needs {}{}; leave Launch::grid out of fused "
-      "expressions",
-      asked, needed, place(call_.where));
+void Drafting::apply_grid(DraftKernel& draft) const {
+  const std::string problem = codegen::apply_grid(wish_of(*call_.launch), draft.schedule, draft.shape);
+  if (!problem.empty()) fail<ShapeError>("{}{}", problem, place(call_.where));
 }
 
 void Drafting::apply_cluster(DraftKernel& draft) {
@@ -78,29 +82,8 @@ void Drafting::apply_cluster(DraftKernel& draft) {
 }
 
 void Drafting::apply_launch_control(DraftKernel& draft) {
-  const detail::LaunchControl& launch = *call_.launch;
-  codegen::Schedule& schedule = draft.schedule;
-  const std::uint64_t block =
-      std::uint64_t{launch.block[0]} * std::max(1u, launch.block[1]) * std::max(1u, launch.block[2]);
-  if (block > 1024)
-    fail<ShapeError>("a block of {} threads is more than the 1024 that CUDA allows{}", block, place(call_.where));
-  if (draft.kernel.reduced > 0) {
-    // Another block would join the elements in another order: results must not depend on the launch.
-    constexpr const char* fixed = "the order in which a reduction joins its elements follows from its schedule";
-    if (block > 0) draft_.notes.push_back(ignored("block", fixed));
-    if (launch.items > 0) draft_.notes.push_back(ignored("items", fixed));
-    return;
-  }
-  if (schedule.form == codegen::Template::transpose || draft.kernel.rank == 0) return;  // the tile fixes both
-  if (block > 0 && static_cast<int>(block) != schedule.block) {
-    schedule.min_blocks = static_cast<int>(static_cast<std::uint64_t>(schedule.min_blocks * schedule.block) / block);
-    schedule.block = static_cast<int>(block);
-    schedule.reason += "; block size set by the caller";
-  }
-  if (launch.items > 0 && schedule.form != codegen::Template::dense) {
-    schedule.items = std::clamp(static_cast<int>(launch.items) / schedule.vector, 1, 64);
-    schedule.reason += "; items per thread set by the caller";
-  }
+  const std::string problem = codegen::apply_wish(draft.kernel, draft.extents, wish_of(*call_.launch), draft.schedule);
+  if (!problem.empty()) fail<ShapeError>("{}{}", problem, place(call_.where));
 }
 
 }  // namespace kiln::dsl

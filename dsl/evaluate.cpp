@@ -42,6 +42,8 @@ auto with_call(const detail::Evaluation& e, Run run) {
   call.name = e.name;
   call.options = e.options;
   call.launch = e.launch;
+  call.scatter = e.scatter;
+  call.group = e.group;
   for (unsigned i = 0; i < e.target_count; ++i) {
     if (e.targets[i].handle->layout || e.targets[i].resizable) continue;
     fail<ShapeError>("an array that has no elements yet cannot be updated{}: assign to it first", place(call.where));

@@ -7,27 +7,27 @@
 
 #include "codegen/ir/stages.h"
 #include "dsl/shapes.h"
+#include "runtime/occupancy.h"
 
 namespace kiln::dsl {
 namespace {
 
-constexpr int max_registers_per_thread = 255;
-
-/// Shared memory of a multiprocessor, all of it given to blocks.
-std::uint64_t shared_memory(int compute_capability) {
-  const int kib = compute_capability >= 120  ? 100
-                  : compute_capability >= 90 ? 228
-                  : compute_capability == 80 ? 164
-                  : compute_capability == 87 ? 164
-                  : compute_capability > 80  ? 100
-                  : compute_capability >= 75 ? 64
-                                             : 96;
-  return static_cast<std::uint64_t>(kib) << 10;
-}
-
 std::string strides_text(const LoopNest& nest, std::size_t walk) {
   const Extents& strides = nest.walks[walk].strides;
   return to_text(std::span(strides.data(), static_cast<std::size_t>(nest.shape.rank)));
+}
+
+/// What is read displaced, and how beyond the borders.
+std::string folds_text(const LoopNest::Walk& walk) {
+  constexpr const char* names[] = {"", "clamped to", "wrapped around at", "reflected at", "mirrored at"};
+  std::string text;
+  for (std::size_t axis = 0; axis < walk.folds.size(); ++axis) {
+    const AxisFold& fold = walk.folds[axis];
+    if (!fold.is_active() || fold.start == 0) continue;
+    text += fmt::format(", shifted by {} along axis {}, {} the borders", -fold.start, axis,
+                        names[static_cast<int>(fold.kind)]);
+  }
+  return text;
 }
 
 std::string access_lines(const DraftKernel& draft) {
@@ -35,18 +35,22 @@ std::string access_lines(const DraftKernel& draft) {
   for (std::size_t a = 0; a < draft.kernel.accesses.size(); ++a) {
     const codegen::Access& access = draft.kernel.accesses[a];
     text += fmt::format("    {:<6} {:<4} strides {}",
-                        access.store  ? "store"
-                        : access.iota ? "index"
-                                      : "load",
+                        access.store      ? "store"
+                        : access.iota     ? "index"
+                        : access.gathered ? "take"
+                                          : "load",
                         name_of(access.type), strides_text(draft.nest, a));
     if (!access.iota) text += fmt::format(", aligned to {} bytes", access.alignment);
+    text += folds_text(draft.nest.walks[a]);
     text += access.aliased ? ", computed in place\n" : "\n";
   }
   return text;
 }
 
-std::int64_t elements_touched(const DraftKernel& draft, std::size_t access) {
-  std::int64_t elements = 1;
+std::int64_t bytes_touched(const DraftKernel& draft, std::size_t access) {
+  const auto gathered = draft.gathered_bytes.find(access);
+  if (gathered != draft.gathered_bytes.end()) return gathered->second;
+  auto elements = static_cast<std::int64_t>(size_of(draft.kernel.accesses[access].type));
   for (int axis = 0; axis < draft.nest.shape.rank; ++axis)
     if (draft.nest.walks[access].strides[axis] != 0) elements *= draft.nest.shape.extents[axis];
   return elements;
@@ -117,9 +121,9 @@ std::int64_t least_bytes(const Draft& draft, unsigned input_count, unsigned targ
     for (std::size_t a = 0; a < kernel.kernel.accesses.size(); ++a) {
       const codegen::Access& access = kernel.kernel.accesses[a];
       const std::uint32_t base = kernel.bases[a].number;
-      if (access.iota || base >= input_count) continue;
-      bytes[base] =
-          std::max(bytes[base], elements_touched(kernel, a) * static_cast<std::int64_t>(size_of(access.type)));
+      const bool is_shared = a < kernel.is_shared.size() && kernel.is_shared[a];
+      if (access.iota || is_shared || base >= input_count) continue;
+      bytes[base] = std::max(bytes[base], bytes_touched(kernel, a));
     }
   }
   for (unsigned t = 0; t < target_count; ++t) {
@@ -144,15 +148,7 @@ std::string total_text(const Draft& draft, const detail::Call& call) {
 }  // namespace
 
 double occupancy(int registers, unsigned block, std::uint64_t shared_bytes, const codegen::DeviceTraits& traits) {
-  if (registers <= 0 || registers > max_registers_per_thread || block == 0) return -1;
-  // 64 Ki registers, allotted by warps in units of 256; 1 KiB of shared memory per block is the system's.
-  const unsigned most_warps = static_cast<unsigned>(traits.threads_per_multiprocessor) / 32;
-  const unsigned warps = (block + 31) / 32;
-  const unsigned registers_per_warp = (static_cast<unsigned>(registers) * 32 + 255) / 256 * 256;
-  const unsigned by_registers = 65536 / registers_per_warp / warps;
-  const auto by_shared = static_cast<unsigned>(shared_memory(traits.compute_capability) / (shared_bytes + 1024));
-  const unsigned blocks = std::min({by_registers, by_shared, most_warps / warps, 32u});
-  return static_cast<double>(blocks * warps) / static_cast<double>(most_warps);
+  return runtime::occupancy({registers, block, shared_bytes}, runtime::gpu_limits(traits.compute_capability));
 }
 
 std::string explain(const Draft& draft, const detail::Call& call, const Machine& machine,

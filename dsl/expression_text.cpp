@@ -42,6 +42,8 @@ std::string function_name(const Graph& body, const Node& node) {
       return "";
     case NodeKind::element:
       return fmt::format("part{}", node.payload);
+    case NodeKind::call:
+      return body.function(node).name;
     default:
       return node_name(node);
   }

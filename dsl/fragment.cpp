@@ -134,6 +134,11 @@ void compose(Slot* to, Where where, Take take, const void* a, const void* b) noe
 void compose(Slot* to, Where where, Take take, const void* a, const void* b, const void* c) noexcept {
   finish(to, append(append(append(to, take, a), take >> 21, b), take >> 42, c), where);
 }
+void compose(Slot* to, Where where, const OperandSlots* operands, unsigned count) noexcept {
+  Slot* end = to;
+  for (unsigned i = 0; i < count; ++i) end = append(end, operands[i].take, operands[i].slots);
+  finish(to, end, where);
+}
 
 Slot make_fragment(const Parts& parts) {
   auto* const fragment = new Fragment;

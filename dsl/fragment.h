@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <kiln/detail/program.h>
@@ -12,7 +13,8 @@ namespace kiln::detail {
 struct Fragment {
   long references = 1;  ///< atomic
   const std::vector<Instruction>* program = nullptr;
-  std::vector<Slot> slots;  ///< each holds a reference, one per instruction
+  std::vector<Slot> slots;            ///< each holds a reference, one per instruction
+  std::shared_ptr<const void> keeps;  ///< what a structure slot points to; then there is no program
 };
 
 }  // namespace kiln::detail

@@ -25,7 +25,7 @@ detail::ScalarArgument scalar_of(const Slot& slot, DType type) {
 }
 
 bool is_placed(Instruction::Kind kind) {
-  return (kind >= Instruction::operation && kind <= Instruction::normal) || kind >= Instruction::reduction;
+  return (kind >= Instruction::operation && kind <= Instruction::normal) || kind >= Instruction::call;
 }
 
 /// Where instruction `i` was written; operations that do not know it take the place of their surroundings.
@@ -49,12 +49,26 @@ bool has_fragments(const detail::Parts* parts, unsigned count) {
   return false;
 }
 
-/// Records instruction `i`, of which the structure slots before it say more.
+/// Records instruction `i`; the structure slots before it, if any, say more.
 NodeId record_structured(detail::Recorder& recorder, const Instruction* code, const Slot* slots, std::size_t i,
                          const NodeId* operands, detail::Where where) {
+  if (code[i].kind == Instruction::tuple) return detail::record_tuple(recorder, operands, code[i].arity, where);
   const std::uint64_t* words = slots[i - 1].words;
+  if (code[i].kind == Instruction::call)
+    return detail::record_call(recorder, slots[i - 1], operands, code[i].arity, where);
+  if (code[i].kind == Instruction::traced) {
+    std::vector<detail::TracedArgument> arguments;  // a number's place on the stack holds its slot
+    for (unsigned k = 0; k < code[i].arity; ++k) arguments.push_back({operands[k], operands[k]});
+    NodeId result = 0;
+    reinterpret_cast<detail::FunctionTrace>(words[0])(recorder, nullptr, arguments.data(), &result);
+    return result;
+  }
   if (code[i].kind == Instruction::reduction)
     return detail::record_reduction(recorder, {words[0], words[1]}, code[i].type, operands, code[i].arity, where);
+  if (code[i].kind == Instruction::taken) {
+    const detail::TakeCall call{words[0], static_cast<std::int64_t>(words[1])};
+    return detail::record_take(recorder, call, operands[0], operands[1], where);
+  }
   if (code[i].kind == Instruction::component)
     return detail::record_component(recorder, operands[0], static_cast<unsigned>(words[0]), where);
   std::size_t first = i - 1;
@@ -64,8 +78,18 @@ NodeId record_structured(detail::Recorder& recorder, const Instruction* code, co
     for (const std::uint64_t word : slots[k].words) numbers.push_back(static_cast<std::int64_t>(word));
   }
   const auto [kind, count] = slots[first].words;
+  if (static_cast<detail::ViewKind>(kind) == detail::ViewKind::shift) {
+    return detail::record_shift(recorder, operands[0], code[i].arity > 1 ? operands + 1 : nullptr,
+                                static_cast<detail::Beyond>(numbers[0]), numbers.data() + 1,
+                                static_cast<unsigned>(count) - 1, where);
+  }
   return detail::record_view(recorder, operands[0], static_cast<int>(kind), numbers.data(),
                              static_cast<unsigned>(count), where);
+}
+
+NodeId record_random_numbers(detail::Recorder& recorder, const Instruction& step, const NodeId* operands,
+                             detail::Where where) {
+  return detail::record_random(recorder, operands[0], operands[1], step.kind == Instruction::normal, step.type, where);
 }
 
 }  // namespace
@@ -135,8 +159,10 @@ void Gathered::fill(detail::Call& call) const {
   call.where = where_;
   for (unsigned i = 0; i < inputs_.size(); ++i) {
     if (inputs_.data()[i].layout) continue;
-    fail<ShapeError>("an array in an expression has no elements yet{}: give it a shape or assign to it first",
-                     place(where_));
+    fail<ShapeError>(
+        "an array in an expression has no elements{}: it was default-constructed or moved from; give it a shape or "
+        "assign to it first",
+        place(where_));
   }
 }
 
@@ -147,19 +173,23 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
     const Instruction& step = program.code[i];
     const Slot& slot = program.slots[i];
     const std::size_t first = stack.size() - step.arity;
-    detail::Where where = is_placed(step.kind) ? place_of(program.code, program.slots, program.size, i) : where_;
-    if (!where.file) where = where_;
+    const detail::Where known = is_placed(step.kind) ? place_of(program.code, program.slots, program.size, i) : where_;
+    const detail::Where where = known.file ? known : where_;
     NodeId node = 0;
     switch (step.kind) {
       case Instruction::structure:
         continue;  // read by the instruction behind it
+      case Instruction::argument:
+        node = next.scalar++;
+        break;
+      case Instruction::call:
       case Instruction::reduction:
+      case Instruction::tuple:
       case Instruction::component:
       case Instruction::viewed:
+      case Instruction::taken:
+      case Instruction::traced:
         node = record_structured(recorder, program.code, program.slots, i, stack.data() + first, where);
-        break;
-      case Instruction::tuple:
-        node = detail::record_tuple(recorder, &stack[first], step.arity, where);
         break;
       case Instruction::input:
         node = detail::record_input(recorder, next.input++, step.type);
@@ -184,8 +214,7 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
         break;
       case Instruction::uniform:
       case Instruction::normal:
-        node = detail::record_random(recorder, stack[first], stack[first + 1], step.kind == Instruction::normal,
-                                     step.type, where);
+        node = record_random_numbers(recorder, step, &stack[first], where);
         break;
       default:
         KILN_INTERNAL_CHECK(false, "instruction {} inside an expression", static_cast<int>(step.kind));
@@ -233,7 +262,7 @@ void Gathered::record(detail::Recorder& recorder, detail::TracedArgument* traced
     const Base base = bases_.data()[p];
     traced[p].slot = base.scalar;
     const Instruction::Kind first = part.code[0].kind;
-    if (first == Instruction::argument || first == Instruction::constant) continue;
+    if (part.size == 1 && (first == Instruction::argument || first == Instruction::constant)) continue;
     traced[p].node = run(recorder, {part.code, part.slots, part.size, base}, nodes);
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/ir/op_info.h"
+#include "dsl/taken_shape.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -37,6 +38,20 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
   return promoted ? graph[node.operands[0]].type : node.type;
 }
 
+/// True where `small` is `large` without its last axes, as after a reduction without kl::keepdims.
+bool lacks_last_axes(const Shape& small, const Shape& large) {
+  return small.rank > 0 && small.rank < large.rank &&
+         std::equal(small.extents.begin(), small.extents.begin() + small.rank, large.extents.begin());
+}
+
+const char* broadcast_hint(const Node& node, std::span<const Shape> shapes) {
+  for (const codegen::NodeId a : node.inputs())
+    for (const codegen::NodeId b : node.inputs())
+      if (lacks_last_axes(shapes[a], shapes[b]))
+        return "a reduction keeps its axis with kl::keepdims; unsqueeze(-1) adds one";
+  return "use reshape, unsqueeze or a slice to make them agree";
+}
+
 [[noreturn]] void fail_broadcast(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
   const Node& node = graph[id];
   std::string operands;
@@ -45,9 +60,10 @@ DType type_before_promotion(const codegen::Graph& graph, codegen::NodeId id) {
     operands += fmt::format("{} of {}", to_text(shapes[operand]), name_of(type_before_promotion(graph, operand)));
   }
   fail<ShapeError>(
-      "kl::{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
-      "must be equal or 1: use reshape, unsqueeze or a slice to make them agree",
-      written_name(graph, id), operands, place(where_of(graph, id)));
+      "{}{}: operands of shapes {} do not broadcast together{}. Axes are matched from the last; each pair "
+      "must be equal or 1: {}",
+      node.kind == NodeKind::call ? "" : "kl::", written_name(graph, id), operands, place(where_of(graph, id)),
+      broadcast_hint(node, shapes));
 }
 
 Shape common_shape(const codegen::Graph& graph, codegen::NodeId id, std::span<const Shape> shapes) {
@@ -102,12 +118,13 @@ const char* written_name(const codegen::Graph& graph, codegen::NodeId id) {
   const auto joins = [&](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; };
   if (graph[id].kind == NodeKind::tuple) {
     const auto uses = [&](const Node& node) {
-      return joins(node) && std::find(node.operands.begin(), node.operands.end(), id) != node.operands.end();
+      return joins(node) && std::ranges::find(node.inputs(), id) != node.inputs().end();
     };
     const auto user = std::find_if(graph.nodes().begin() + id, graph.nodes().end(), uses);
     if (user != graph.nodes().end()) id = static_cast<codegen::NodeId>(user - graph.nodes().begin());
   }
   const Node& node = graph[id];
+  if (node.kind == NodeKind::call) return graph.function(node).name.c_str();
   return joins(node) ? name_of(graph.reduction(node).kind, node.kind == NodeKind::scan) : node_name(node);
 }
 
@@ -116,6 +133,9 @@ const char* node_name(const Node& node) {
     case NodeKind::input:
     case NodeKind::load:
       return "load";
+    case NodeKind::gather:
+    case NodeKind::take:
+      return "take";
     case NodeKind::iota:
     case NodeKind::index:
       return "index";
@@ -151,6 +171,8 @@ const char* node_name(const Node& node) {
       return "element";
     case NodeKind::extent:
       return "extent";
+    case NodeKind::call:
+      return "function";
   }
   return "";
 }
@@ -170,6 +192,10 @@ std::vector<Shape> infer_shapes(const codegen::Graph& graph, std::span<const Sha
         break;
       case NodeKind::reduce:
         shapes[id] = reduced_shape(common_shape(graph, id, shapes), graph.reduction(node));
+        break;
+      case NodeKind::take:
+        shapes[id] = taken_shape(codegen::TakeSpec::of(node.payload), shapes[node.operands[0]],
+                                 shapes[node.operands[1]], where_of(graph, id));
         break;
       case NodeKind::extent:
         break;  // a scalar

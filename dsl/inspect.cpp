@@ -2,11 +2,10 @@
 #include <kiln/inspect.h>
 
 #include <algorithm>
-#include <deque>
-#include <mutex>
 
 #include "dsl/drafting.h"
 #include "dsl/explain.h"
+#include "dsl/owning_inspection.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
@@ -17,39 +16,6 @@ namespace kiln::dsl {
 namespace {
 
 using detail::Call;
-
-/// The machine code of a kernel as text, made when it is first read.
-struct MachineCode {
-  runtime::Binary binary;
-  KernelSource source;
-  CompileOptions options;
-  std::once_flag once;
-  std::string text;
-};
-
-const char* machine_code(const void* context) {
-  auto& code = *static_cast<MachineCode*>(const_cast<void*>(context));
-  std::call_once(code.once, [&] {
-    // The CPU's compiler prints assembly instead of PTX.
-    code.text = code.source.language == Language::cuda ? runtime::disassemble(code.binary)
-                                                       : runtime::compile(code.source, code.options, true).ptx;
-  });
-  return code.text.c_str();
-}
-
-/// Owns the texts that the public struct points at.
-struct OwningInspection : detail::Inspection {
-  std::deque<std::string> texts;  // addresses stay
-  std::deque<MachineCode> code;
-  std::vector<KernelInfo> infos;
-  double peak_bandwidth = 0;  ///< bytes per second; 0: unknown
-  std::string device;
-  std::mutex mutex;  ///< of texts that are added later
-  Text keep(std::string text) {
-    const std::lock_guard lock(mutex);
-    return texts.emplace_back(std::move(text)).c_str();
-  }
-};
 
 KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, const Machine& machine,
                          const CodeFlags& flags) {
@@ -80,15 +46,30 @@ KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, cons
   }
   info.bytes_moved = draft.bytes_moved;
   info.operations = draft.operations;
-  MachineCode& code = owner.code.emplace_back();
-  code.binary = std::move(binary);
-  code.source = std::move(source);
-  code.options = compile_options(machine, flags);
-  info.sass = {&machine_code, &code};
+  info.sass = owner.keep_code(std::move(binary), std::move(source), compile_options(machine, flags));
   return info;
 }
 
+const char* machine_code(const void* context) {
+  auto& code = *static_cast<MachineCode*>(const_cast<void*>(context));
+  std::call_once(code.once, [&] {
+    // The CPU's compiler prints assembly instead of PTX.
+    code.text = code.source.language == Language::cuda ? runtime::disassemble(code.binary)
+                                                       : runtime::compile(code.source, code.options, true).ptx;
+  });
+  return code.text.c_str();
+}
+
 }  // namespace
+
+Text OwningInspection::keep_code(runtime::Binary binary, KernelSource source, CompileOptions options) {
+  MachineCode& kept = code.emplace_back();
+  kept.binary = std::move(binary);
+  kept.source = std::move(source);
+  kept.options = std::move(options);
+  return {&machine_code, &kept};
+}
+
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
@@ -98,10 +79,11 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   const dsl::Machine machine = arch && *arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (!call.inputs[i].layout)
-      fail<ShapeError>("inspect: operand {} is a default-constructed array{}; give it a shape first", i,
-                       dsl::place(call.where));
+      fail<ShapeError>(
+          "inspect: operand {} has no elements{}: it was default-constructed or moved from; give it a shape first", i,
+          dsl::place(call.where));
   }
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   auto owner = std::make_unique<dsl::OwningInspection>();
   if (!arch || !*arch) {
@@ -120,15 +102,19 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   return owner.release();
 }
 
-Roofline roofline(Inspection* inspection, double milliseconds) {
-  auto& owner = static_cast<dsl::OwningInspection&>(*inspection);
+Roofline roofline(const Inspection& inspection, double milliseconds) {
+  const auto& owner = static_cast<const dsl::OwningInspection&>(inspection);
   if (!(milliseconds > 0))
-    fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds", milliseconds);
+    fail<TypeError>("roofline: a run of {} ms cannot be placed; pass the time of one run in milliseconds",
+                    milliseconds);
   std::int64_t bytes = 0, operations = 0;
   for (const KernelInfo& kernel : owner.infos) {
     bytes += kernel.bytes_moved;
     operations += kernel.operations;
   }
+  if (bytes == 0)
+    fail<TypeError>(
+        "roofline: what this kernel moves is not known, as it is the user's own; kl::profile counts its arrays");
   Roofline result;
   result.gigabytes_per_second = static_cast<double>(bytes) / milliseconds / 1e6;
   result.gigaoperations_per_second = static_cast<double>(operations) / milliseconds / 1e6;
@@ -141,14 +127,14 @@ Roofline roofline(Inspection* inspection, double milliseconds) {
   }
   text += fmt::format("; {:.2f} operations per byte, {:.1f} G operations/s", result.operations_per_byte,
                       result.gigaoperations_per_second);
-  result.text = owner.keep(std::move(text));
+  text.copy(result.line, sizeof result.line - 1);
   return result;
 }
 
 void precompile(Site& site, const Call& call, const char* arch) {
   const runtime::DeviceId device = arch ? dsl::device_of_call(call) : dsl::current_device();
   const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).traces.get(call);
+  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};

@@ -88,7 +88,7 @@ Machine machine_of(runtime::DeviceId device) {
 Machine machine_of_arch(const std::string& arch) {
   if (arch == "cpu") return machine_of({runtime::DeviceKind::cpu, 0});
   if (!arch.starts_with("sm_") && !arch.starts_with("compute_"))
-    fail<DeviceError>("inspect: no architecture is called '{}'; write \"sm_90\", \"compute_80\" or \"cpu\"", arch);
+    fail<DeviceError>("no architecture is called '{}'; write \"sm_90\", \"compute_80\" or \"cpu\"", arch);
   Machine machine{{runtime::DeviceKind::cuda, 0}, arch, {}};
   describe_typical(capability_of(arch), machine.traits);
   return machine;

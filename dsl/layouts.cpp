@@ -180,8 +180,10 @@ const Layout* intern(DType type, int device_kind, int device_index, const std::i
 Handle view_of(const Handle& h, int kind, const std::int64_t* numbers, unsigned count, Where where) {
   const auto name = dsl::name_of(static_cast<dsl::ViewSpec::Kind>(kind));
   if (!h.layout) {
-    fail<ShapeError>("[{}] of an array that has no elements yet{}; give it a shape or assign to it first", name,
-                     dsl::place(where));
+    fail<ShapeError>(
+        "[{}] of an array without elements{}: it was default-constructed or moved from; give it a shape or assign to "
+        "it first",
+        name, dsl::place(where));
   }
   const dsl::Strided view = dsl::strided_of(*h.layout);
   const std::optional<dsl::Strided> result = dsl::apply_view(view, kind, numbers, count, where);

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "dsl/infer.h"
+#include "dsl/shifted_operands.h"
+#include "dsl/taking.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -23,17 +25,19 @@ bool has_value_operands(const Node& node) {
 
 bool raises_level(const codegen::Graph& graph, const Node& node, int below) {
   if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan) return true;
+  if (node.kind == NodeKind::view && graph.view_spec(node).kind == ViewSpec::Kind::shift) return true;
   return node.kind == NodeKind::view && below > 0 && graph.view_spec(node).kind == ViewSpec::Kind::reshape;
 }
 
 /// The value that a chain of views and tuple components shows.
-void mark_stored(const codegen::Graph& graph, NodeId node, Levels& levels) {
+NodeId mark_stored(const codegen::Graph& graph, NodeId node, Levels& levels) {
   const int level = levels.level[node];
   while (graph[node].kind == NodeKind::element ||
          (graph[node].kind == NodeKind::view && levels.level[graph[node].operands[0]] == level)) {
     node = graph[node].operands[0];
   }
   levels.is_stored[node] = 1;
+  return node;
 }
 
 /// "axis 1" or "axes 0, 2".
@@ -44,26 +48,58 @@ std::string axes_text(std::uint8_t axes) {
   return fmt::format("{} {}", numbers.size() == 1 ? "axis" : "axes", fmt::join(numbers, ", "));
 }
 
+/// "shift by (1, 0) of (3, 4)".
+std::string shift_text(const Source& source, NodeId node) {
+  const std::vector<std::int64_t>& numbers = source.graph.view_spec(source.graph[node]).numbers;
+  return fmt::format("shift by {} of {}", to_text(std::span(numbers).subspan(1)), to_text(source.shapes[node]));
+}
+
 }  // namespace
 
+bool is_shift(const codegen::Graph& graph, NodeId node) {
+  return graph[node].kind == NodeKind::view && graph.view_spec(graph[node]).kind == ViewSpec::Kind::shift;
+}
+
 bool Levels::is_value(const codegen::Graph& graph, NodeId node) const {
-  return is_stored[node] && !raises_level(graph, graph[node], level[node]);
+  // Of a reshape the operand is stored: its elements in C order are those of the reshape.
+  const bool is_reshape =
+      graph[node].kind == NodeKind::view && graph.view_spec(graph[node]).kind == ViewSpec::Kind::reshape;
+  return is_stored[node] && !is_reshape && !raises_level(graph, graph[node], level[node]);
 }
 
 int Levels::rank(const codegen::Graph& graph, NodeId node) const {
   return 2 * level[node] + (is_value(graph, node) ? 1 : 0);  // a stored value may need reductions of its own level
 }
 
-Levels levels_of(const codegen::Graph& graph) {
+/// The level of a take, whose source may have to be stored before.
+static int level_of_take(const codegen::Graph& graph, const Node& node, NodeId stored, Levels& levels) {
+  if (stored == codegen::no_node) return std::max(1, levels.level[node.operands[1]]);
+  levels.is_stored[stored] = levels.is_taken[stored] = 1;
+  if (graph[stored].kind == NodeKind::element) levels.is_stored[graph[stored].operands[0]] = 1;
+  return std::max(levels.level[stored] + 1, levels.level[node.operands[1]]);
+}
+
+Levels levels_of(const Source& source) {
+  const codegen::Graph& graph = source.graph;
+  const std::vector<NodeId> taken = stored_sources(source);
   Levels levels;
   levels.level.resize(graph.size(), 0);
   levels.is_stored.resize(graph.size(), 0);
+  levels.is_taken.resize(graph.size(), 0);
+  levels.is_displaced.resize(graph.size(), 0);
+  ShiftedOperands operands(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
     if (!has_value_operands(node)) continue;
     int& level = levels.level[id];
     for (const NodeId operand : node.inputs()) level = std::max(level, levels.level[operand]);
     if (raises_level(graph, node, level)) ++level;
+    if (node.kind == NodeKind::take) level = level_of_take(graph, node, taken[id], levels);
+    if (operands.wants_stored(id)) {
+      const NodeId stored = mark_stored(graph, node.operands[0], levels);
+      levels.is_displaced[stored] = 1;
+      operands.note_stored(stored);
+    }
     if (level <= max_passes) continue;
     for (const NodeId operand : node.inputs()) {
       const int below = levels.level[operand];
@@ -116,6 +152,7 @@ std::optional<AxisMap> match_axes(const Shape& operand, std::uint8_t reduced, co
 std::string reduction_text(const Source& source, NodeId node) {
   const Node& at = source.graph[node];
   if (at.kind == NodeKind::element) return reduction_text(source, at.operands[0]);
+  if (is_shift(source.graph, node)) return shift_text(source, node);
   if (at.kind == NodeKind::view) return fmt::format("the operand of a reshape to {}", to_text(source.shapes[node]));
   if (at.kind != NodeKind::reduce && at.kind != NodeKind::scan)
     return fmt::format("a value of shape {}", to_text(source.shapes[node]));

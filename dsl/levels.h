@@ -6,26 +6,21 @@
 #include <vector>
 
 #include "dsl/contexts.h"
-#include "dsl/lower.h"
+#include "dsl/source.h"
 
 namespace kiln::dsl {
 
 using codegen::NodeId;
 
-/// A call: what every kernel of it is lowered from.
-struct Source {
-  const codegen::Graph& graph;
-  std::span<const Shape> shapes;
-  std::span<const Operand> operands;
-};
-
 /// The order in which kernels can compute the reductions, scans and views of a trace.
 struct Levels {
-  /// Reductions, scans and reshapes of values with such below, on the longest path that ends at a node.
+  /// Reductions, scans, shifts, takes, and reshapes of values with such below, on the longest path that ends at a node.
   std::vector<int> level;
   /// Nodes that are computed once for all who need them, so that no kernel has more than `max_passes` reductions that
-  /// need one another.
+  /// need one another; and values whose elements are taken by index.
   std::vector<char> is_stored;
+  std::vector<char> is_taken;      ///< the latter
+  std::vector<char> is_displaced;  ///< of these, operands of shifts that are not computed again at every place
 
   /// Is `node` stored as the value that it is (and not, like a reduction, in its own right)?
   bool is_value(const codegen::Graph& graph, NodeId node) const;
@@ -34,7 +29,8 @@ struct Levels {
   int rank(const codegen::Graph& graph, NodeId node) const;
 };
 inline constexpr int max_passes = 8;
-Levels levels_of(const codegen::Graph& graph);
+Levels levels_of(const Source& source);
+bool is_shift(const codegen::Graph& graph, NodeId node);
 
 /// The shape that a reduction or scan joins: its operands, broadcast together.
 Shape operand_shape(const Source& source, NodeId node);

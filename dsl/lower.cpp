@@ -13,7 +13,7 @@ Body renumbered(const Body& body) {
   const codegen::Graph canonical = codegen::canonical(body.graph);
   for (NodeId id = 0; id < canonical.size(); ++id) {
     Node node = canonical[id];
-    if (node.kind == NodeKind::load || node.kind == NodeKind::iota) {
+    if (node.kind == NodeKind::load || node.kind == NodeKind::iota || node.kind == NodeKind::gather) {
       std::size_t& number = leaf_number[node.payload];
       if (number == unused) {
         number = result.leaves.size();

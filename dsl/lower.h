@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/ir/graph.h"
+#include "dsl/folds.h"
 #include "dsl/shapes.h"
 
 namespace kiln::dsl {
@@ -28,6 +29,14 @@ struct Leaf {
   DType type = DType::f32;
   Strided view;        ///< over the loop's shape
   int temporary = -1;  ///< number of the temporary that is read, computed by an earlier kernel of the call
+  /// Memory that elements are taken from: `view` is its start only, the places are computed; `whole` is what may be
+  /// read and `step` the distance of neighbours along the axis of the indices.
+  bool gathered = false;
+  std::int64_t step = 0;
+  Strided whole = {};
+  std::uint8_t gathers = 0;  ///< of an iota: Access::gathers
+  AxisFolds folds = {};      ///< by loop axis
+  bool is_folded() const { return any_active(folds); }
   friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 

@@ -13,9 +13,12 @@ namespace kiln::dsl {
 struct LeafHash {
   std::size_t operator()(const Leaf& leaf) const {
     std::uint64_t hash = static_cast<std::uint64_t>(leaf.slot) * 0x9e3779b97f4a7c15u + leaf.iota;
-    hash ^= static_cast<std::uint64_t>(leaf.temporary) << 32;
+    hash ^= static_cast<std::uint64_t>(leaf.temporary) << 32 ^ static_cast<std::uint64_t>(leaf.step + leaf.gathers);
     for (int axis = 0; axis < leaf.view.shape.rank; ++axis)
       hash = (hash ^ static_cast<std::uint64_t>(leaf.view.strides[axis])) * 0x9e3779b97f4a7c15u;
+    for (const AxisFold& fold : leaf.folds)  // the rest follows from the view
+      hash = (hash ^ static_cast<std::uint64_t>(fold.start) ^ static_cast<std::uint64_t>(fold.kind) << 48) *
+             0x9e3779b97f4a7c15u;
     return (hash ^ static_cast<std::uint64_t>(leaf.view.offset)) * 0x9e3779b97f4a7c15u;
   }
 };

@@ -12,6 +12,7 @@ using codegen::NodeKind;
 using codegen::Reduction;
 
 bool Lowering::covers_kept_axes(const Context& context) const {
+  if (!context.folds.empty()) return false;
   const int kept = rules_.loop.rank - rules_.reduced;
   for (int axis = 0; axis < rules_.loop.rank; ++axis) {
     bool used = false;
@@ -44,7 +45,7 @@ Lowering::Decision Lowering::decide_reduction(Place place, const Node& node) {
 bool Lowering::scan_fits(Place place, const Node& node) const {
   if (!rules_.scans || rules_.cut.contains(place.node)) return false;
   const Context context = contexts_.aligned(place.context, source_.shapes[place.node]);
-  if (context.parent >= 0) return false;
+  if (context.parent >= 0 || !context.folds.empty()) return false;
   const int along = std::countr_zero(graph_.reduction(node).axes);
   int used = 0;
   for (int axis = 0; axis < context.shape.rank; ++axis) {
@@ -148,6 +149,7 @@ bool Lowering::empty_step(Place place, const Node& node, int below) {
   double identity = 0;
   switch (spec.kind) {
     case Reduction::combine:
+      if (spec.refuses_empty) fail_empty_reduction(source_, place.node);
       return alias_step(place, {node.operands[1], below});
     case Reduction::sum:
     case Reduction::any:
@@ -180,6 +182,8 @@ bool Lowering::element_step(Place place, const Node& node) {
       return true;
     case Decision::single:
     case Decision::empty: {
+      if (decision.way == Decision::empty && graph_.reduction(of).refuses_empty)
+        fail_empty_reduction(source_, reduction.node);
       const NodeId tuple = of.operands[decision.way == Decision::empty ? 1 : 0];
       return alias_step(place, {graph_[tuple].operands[node.payload], decision.below});
     }

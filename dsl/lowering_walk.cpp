@@ -73,12 +73,15 @@ bool Lowering::step(Place place) {
       return scan_step(place, node);
     case NodeKind::element:
       return element_step(place, node);
+    case NodeKind::take:
+      return take_step(place, node);
     default:
       return copy_step(place, node, place.context);
   }
 }
 
 bool Lowering::view_step(Place place, const Node& node) {
+  if (graph_.view_spec(node).kind == codegen::ViewSpec::Kind::shift) return shift_step(place, node);
   const NodeId operand = node.operands[0];
   const auto [entry, inserted] = view_contexts_.try_emplace(key_of(place), 0);
   if (inserted) {
@@ -86,8 +89,8 @@ bool Lowering::view_step(Place place, const Node& node) {
     const Shape& from = source_.shapes[operand];
     const Shape& to = source_.shapes[place.node];
     const std::optional<int> below = contexts_.affine_below(place.context, spec, from, to, where(place.node));
-    // A reduction cannot run below a reshape that no affine map describes.
-    if (!below && levels_ && levels_->level[operand] > 0) {
+    // Neither a reduction nor a shift can run below (or above) a reshape that no affine map describes.
+    if (!below && levels_ && (levels_->level[operand] > 0 || contexts_.has_folds(place.context))) {
       cut(place, to);
       return true;
     }
@@ -111,7 +114,7 @@ bool Lowering::copy_step(Place place, Node copy, int below) {
     ready = ready && value != codegen::no_node;
     copy.operands[i] = value;
   }
-  if (ready) finish(place, lowered_.body.graph.add(copy, graph_.location(place.node)));
+  if (ready) finish(place, lowered_.body.graph.adopt(graph_, copy, graph_.location(place.node)));
   return ready;
 }
 
@@ -121,11 +124,17 @@ void Lowering::cut(Place place, const Shape& shape) {
   Leaf leaf;
   leaf.temporary = static_cast<int>(place.node);
   leaf.type = compute_type(type);
-  leaf.view = contexts_.resolve(contiguous("temporary", shape, where(place.node)), place.context);
+  place_leaf(leaf, contiguous("temporary", shape, where(place.node)), place.context);
   NodeId value = add_leaf(leaf);
   if (leaf.type != type) value = lowered_.body.graph.primitive(NodeKind::cast, type, {value}, codegen::unrounded_cast);
   lowered_.cuts.push_back({place.node, contexts_.aligned(place.context, shape)});
   finish(place, value);
+}
+
+void Lowering::place_leaf(Leaf& leaf, const Strided& view, int context) const {
+  const Placement placed = contexts_.resolve(view, context);
+  leaf.view = placed.view;
+  leaf.folds = placed.folds;
 }
 
 NodeId Lowering::leaf_node(Place place, const Node& node) {
@@ -135,24 +144,30 @@ NodeId Lowering::leaf_node(Place place, const Node& node) {
     leaf.type = DType::i64;
     Strided coordinate = constant(source_.shapes[node.operands[0]]);
     coordinate.strides[node.payload] = 1;
-    leaf.view = contexts_.resolve(coordinate, place.context);
+    place_leaf(leaf, coordinate, place.context);
   } else {
     const Operand& operand = source_.operands[node.payload];
     leaf.slot = operand.merged;
     leaf.iota = operand.iota;
     leaf.type = operand.type;
-    leaf.view = contexts_.resolve(operand.view, place.context);
+    place_leaf(leaf, operand.view, place.context);
   }
   return add_leaf(leaf);
 }
 
-NodeId Lowering::add_leaf(Leaf leaf) {
+std::size_t Lowering::leaf_number(Leaf leaf) {
   for (int axis = 0; axis < leaf.view.shape.rank; ++axis)
     if (leaf.view.shape.extents[axis] <= 1) leaf.view.strides[axis] = 0;  // never stepped along
   Body& body = lowered_.body;
   const auto [entry, inserted] = leaf_index_.try_emplace(leaf, body.leaves.size());
   if (inserted) body.leaves.push_back(leaf);
-  return leaf.iota ? body.graph.iota(entry->second) : body.graph.load(entry->second, leaf.type);
+  return entry->second;
+}
+
+NodeId Lowering::add_leaf(const Leaf& leaf) {
+  const std::size_t number = leaf_number(leaf);
+  codegen::Graph& body = lowered_.body.graph;
+  return leaf.iota ? body.iota(number) : body.load(number, leaf.type);
 }
 
 NodeId Lowering::parameter_node(const Parameter& parameter) {

@@ -6,6 +6,8 @@
 
 #include "dsl/infer.h"
 #include "dsl/lowering.h"
+#include "dsl/taken_shape.h"
+#include "dsl/taking.h"
 
 namespace kiln::dsl {
 
@@ -38,6 +40,8 @@ class Lowering {
   /// Finishes `place`, or queues what it needs first and returns false.
   bool step(Place place);
   bool view_step(Place place, const codegen::Node& node);
+  bool shift_step(Place place, const codegen::Node& node);
+  NodeId inside(Place place, const codegen::ViewSpec& spec);
   bool copy_step(Place place, codegen::Node copy, int below);
   bool alias_step(Place place, Place of);
   bool reduce_step(Place place, const codegen::Node& node);
@@ -45,6 +49,7 @@ class Lowering {
   bool empty_step(Place place, const codegen::Node& node, int below);
   bool scan_step(Place place, const codegen::Node& node);
   bool element_step(Place place, const codegen::Node& node);
+  bool take_step(Place place, const codegen::Node& node);
   Decision decide(Place place);
   bool join_step(Place place, const codegen::Node& node, int below);
   Decision decide_reduction(Place place, const codegen::Node& node);
@@ -53,8 +58,15 @@ class Lowering {
   /// The value of `node` at `place`, whose node may differ, once its operands are known.
   NodeId known(Place place);
   void cut(Place place, const Shape& shape);
+  /// Of a take: how far from the start of its axis the element lies, or -1; then the element.
+  NodeId taken_place(NodeId index, const codegen::TakeSpec& spec, std::int64_t extent, std::int64_t step);
+  NodeId gather_node(Place place, const TakeSource& from, NodeId displacement);
+  NodeId number(std::int64_t value, DType type);
+  NodeId operation(Op op, DType type, std::initializer_list<NodeId> operands);
   NodeId leaf_node(Place place, const codegen::Node& node);
-  NodeId add_leaf(Leaf leaf);
+  void place_leaf(Leaf& leaf, const Strided& view, int context) const;
+  NodeId add_leaf(const Leaf& leaf);
+  std::size_t leaf_number(Leaf leaf);
   NodeId parameter_node(const Parameter& parameter);
   void finish(Place place, NodeId id);
   Where where(NodeId node) const { return where_of(graph_, node); }

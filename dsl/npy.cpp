@@ -209,7 +209,9 @@ void write_atomically(const std::string& path, mode_t mode, std::string_view hea
   static std::atomic<unsigned> counter = 0;
   const std::string temporary = fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter++);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0) fail<IoError>("[save_npy] cannot create {}{}: {}", temporary, place(where), error_text(errno));
+  if (file.get() < 0)
+    fail<IoError>("[save_npy] cannot write {}{}: {}; its folder must exist and be writable", path, place(where),
+                  error_text(errno));
   try {
     if (mode != 0 && ::fchmod(file.get(), mode) != 0) errno = 0;  // the mode of a replaced file is kept where possible
     write_all(file.get(), header, path, where);

@@ -35,8 +35,10 @@ std::vector<const detail::Layout*> layouts_of(const Parts& parts, Where where) {
   std::vector<const detail::Layout*> layouts;
   const auto add = [&](std::size_t, const Handle& h) {
     if (!h.layout)
-      fail<ShapeError>("an array in an expression has no elements yet{}: give it a shape or assign to it first",
-                       place(where));
+      fail<ShapeError>(
+          "an array in an expression has no elements{}: it was default-constructed or moved from; give it a shape or "
+          "assign to it first",
+          place(where));
     layouts.push_back(h.layout);
   };
   each_operand(parts.code, parts.slots, parts.size, add);
@@ -84,8 +86,8 @@ struct Program {
   std::vector<Slot> slots;
 
   Parts parts() const { return {code.data(), slots.data(), static_cast<unsigned>(slots.size())}; }
-  /// Appends a view of the value so far.
-  void view(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
+  /// Appends a view of the value so far, or of the last two: a shift and what it fills with.
+  void view(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, Where where, unsigned arity = 1) {
     const DType type = code.back().type;
     const auto structure = [&](std::uint64_t first, std::uint64_t second) {
       code.push_back({.kind = Instruction::structure});
@@ -95,7 +97,7 @@ struct Program {
     for (unsigned i = 0; i < count; i += 2) {
       structure(static_cast<std::uint64_t>(numbers[i]), i + 1 < count ? static_cast<std::uint64_t>(numbers[i + 1]) : 0);
     }
-    code.push_back({.kind = Instruction::viewed, .type = type, .arity = 1});
+    code.push_back({.kind = Instruction::viewed, .type = type, .arity = static_cast<std::uint8_t>(arity)});
     slots.push_back({nullptr, {reinterpret_cast<std::uintptr_t>(where.file), where.line}});
   }
 };
@@ -249,6 +251,22 @@ Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numb
   return make_fragment(program.parts());
 }
 
+Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond beyond, const std::int64_t* by, unsigned count,
+                      Where where) {
+  std::vector<std::int64_t> numbers{static_cast<std::int64_t>(beyond)};
+  numbers.insert(numbers.end(), by, by + count);
+  dsl::Shape shape;
+  shape.rank = shape_of(parts, shape.extents.data(), where);
+  dsl::viewed_shape(shape, dsl::make_view_spec(static_cast<int>(ViewKind::shift), numbers.data(), count + 1), where);
+  dsl::Program program{{parts.code, parts.code + parts.size}, {parts.slots, parts.slots + parts.size}};
+  if (fill) {
+    program.code.push_back(*fill->code);
+    program.slots.push_back(*fill->slots);
+  }
+  program.view(ViewKind::shift, numbers.data(), count + 1, where, fill ? 2 : 1);
+  return make_fragment(program.parts());
+}
+
 Handle index_operand(const Parts& parts, int axis, Where where) {
   std::int64_t extents[max_rank] = {}, strides[max_rank] = {};
   const int rank = shape_of(parts, extents, where);
@@ -269,8 +287,9 @@ void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where 
   const dsl::Shape wanted = dsl::make_shape("from_host", {shape, static_cast<std::size_t>(rank)}, where);
   const std::int64_t size = dsl::element_count("from_host", wanted, where);
   if (size == count) return;
-  fail<ShapeError>("[from_host] {} values do not fill shape {} of {} elements{}", count, dsl::to_text(wanted), size,
-                   dsl::place(where));
+  fail<ShapeError>(
+      "[from_host] {} values do not fill shape {} of {} elements{}; the extents must multiply to the number of values",
+      count, dsl::to_text(wanted), size, dsl::place(where));
 }
 
 std::int64_t arange_count(double start, double stop, double step, Where where) {
@@ -296,8 +315,9 @@ std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t st
   return static_cast<std::int64_t>(count);
 }
 
-void stride_mismatch(int rank, int strides) {
-  fail<ShapeError>("[view] a shape of {} axes with {} strides; give one stride, in elements, per axis", rank, strides);
+void stride_mismatch(int rank, int strides, Where where) {
+  fail<ShapeError>("[view] a shape of {} axes with {} strides{}; give one stride, in elements, per axis", rank, strides,
+                   dsl::place(where));
 }
 
 void check_single(const Layout* layout, Where where) {
@@ -305,12 +325,15 @@ void check_single(const Layout* layout, Where where) {
   const dsl::Shape shape = layout
                                ? dsl::make_shape("item", {layout->shape, static_cast<std::size_t>(layout->rank)}, where)
                                : dsl::Shape{.rank = 1};
-  fail<ShapeError>("[item] of shape {}{}: only an array of one element has an item; use to_host()", dsl::to_text(shape),
-                   dsl::place(where));
+  fail<ShapeError>(
+      "[item] of shape {}{}: only an array of one element has an item; take one element, as in a(0, 0).item(), or use "
+      "to_host()",
+      dsl::to_text(shape), dsl::place(where));
 }
 
-void too_many_axes(std::size_t count) {
-  fail<ShapeError>("a shape of {} axes; kiln arrays have at most {}", count, max_rank);
+void too_many_axes(std::size_t count, Where where) {
+  fail<ShapeError>("a shape of {} axes{}; kiln arrays have at most {}: merge neighbouring axes", count,
+                   dsl::place(where), max_rank);
 }
 
 void bad_axis_access(std::size_t axis, int rank) { fail<ShapeError>("axis {} of a shape of {} axes", axis, rank); }

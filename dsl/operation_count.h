@@ -8,8 +8,9 @@
 
 namespace kiln::dsl {
 
-/// Arithmetic operations of one launch: each operation, function and join of the body counts one for each point at which
-/// it must be evaluated (an operation on values of a row once per row), a fused multiply-add two, a conversion none.
+/// Arithmetic operations of one launch: each operation, function and join of the body counts one for each point at
+/// which it must be evaluated (an operation on values of a row once per row), a fused multiply-add two, a conversion
+/// none.
 std::int64_t operation_count(const codegen::Kernel& kernel, const Shape& loop);
 
 }  // namespace kiln::dsl

@@ -39,9 +39,10 @@ struct Launch {
   std::vector<PointerPatch> pointers;
   std::vector<OffsetPatch> offsets;
   std::vector<ScalarPatch> scalars;
-  std::int64_t bytes_moved = 0, operations = 0;    ///< for profiles
-  std::uint32_t counters_at = 0;                   ///< where the block points at LaunchShape::counters zeroed counters
-  std::shared_ptr<const CompiledKernel> compiled;  ///< keeps the text that the log names
+  std::int64_t bytes_moved = 0, operations = 0;  ///< for profiles
+  std::uint32_t counters_at = 0;                 ///< where the block points at LaunchShape::counters zeroed counters
+  std::vector<std::shared_ptr<const void>> functions;  ///< keeps what host versions the block points to
+  std::shared_ptr<const CompiledKernel> compiled;      ///< keeps the text that the log names
 };
 
 struct TargetPlan {

@@ -34,39 +34,65 @@ void put_constant(Launch& launch, std::uint32_t at, const Parameter& parameter, 
     fail_conversion(number, parameter.type, call.where);
 }
 
+std::int64_t base_offset(const LoopNest::Walk& walk) { return unfolded_offset(walk.offset, walk.folds); }
+
+std::int64_t fold_number(const auto& fold, ArgumentKind kind) {
+  if (kind == ArgumentKind::fold_start) return fold.start;
+  return kind == ArgumentKind::fold_step ? fold.step : fold.length;
+}
+
+/// The host version of a user's function, which the plan keeps alive.
+void put_function(Launch& launch, const codegen::Kernel& kernel, const Argument& argument) {
+  const std::shared_ptr<const codegen::Function>& function = kernel.body.functions()[argument.a];
+  launch.functions.push_back(function);
+  put(launch, argument.offset, &function->host);
+}
+
+void put_divisor(Launch& launch, const Argument& argument, std::int64_t axis_extent) {
+  // Nothing is divided by the extent of an empty axis.
+  const auto extent = static_cast<std::uint32_t>(std::max<std::int64_t>(1, axis_extent));
+  const codegen::Divisor divisor = codegen::divisor_of(extent);
+  put(launch, argument.offset, divisor.multiplier);
+  put(launch, argument.offset + 4, divisor.shift);
+}
+
 void add_argument(Launch& launch, const DraftKernel& draft, const Argument& argument, const detail::Call& call) {
   const LoopNest& nest = draft.nest;
   switch (argument.kind) {
     case ArgumentKind::pointer: {
       const auto bytes = static_cast<std::int64_t>(size_of(draft.kernel.accesses[argument.a].type));
       launch.pointers.push_back(
-          {argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset * bytes});
+          {argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a]) * bytes});
       return;
     }
     case ArgumentKind::offset:
       if (draft.bases[argument.a].constant)
-        put(launch, argument.offset, nest.walks[argument.a].offset);
+        put(launch, argument.offset, base_offset(nest.walks[argument.a]));
       else
-        launch.offsets.push_back({argument.offset, draft.bases[argument.a].number, nest.walks[argument.a].offset});
+        launch.offsets.push_back(
+            {argument.offset, draft.bases[argument.a].number, base_offset(nest.walks[argument.a])});
       return;
     case ArgumentKind::extent:
       put_index(launch, argument, nest.shape.extents[argument.axis]);
       return;
     case ArgumentKind::stride:
-      put_index(launch, argument, nest.walks[argument.a].strides[argument.axis]);
+      put_index(launch, argument, nest.walks[argument.a].step(argument.axis));
       return;
-    case ArgumentKind::divisor: {
-      // Nothing is divided by the extent of an empty axis.
-      const auto extent = static_cast<std::uint32_t>(std::max<std::int64_t>(1, nest.shape.extents[argument.axis]));
-      const codegen::Divisor divisor = codegen::divisor_of(extent);
-      put(launch, argument.offset, divisor.multiplier);
-      put(launch, argument.offset + 4, divisor.shift);
+    case ArgumentKind::fold_start:
+    case ArgumentKind::fold_step:
+    case ArgumentKind::fold_length:
+      put_index(launch, argument, fold_number(nest.walks[argument.a].folds[argument.axis], argument.kind));
       return;
-    }
+    case ArgumentKind::divisor:
+      put_divisor(launch, argument, nest.shape.extents[argument.axis]);
+      return;
     case ArgumentKind::workspace:
       return;  // share_workspace()
     case ArgumentKind::counters:
       launch.counters_at = argument.offset;
+      return;
+    case ArgumentKind::function:
+      put_function(launch, draft.kernel, argument);
       return;
     case ArgumentKind::parameter: {
       const Parameter& parameter = draft.parameters[argument.a];

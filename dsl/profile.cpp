@@ -69,14 +69,16 @@ ProfileRow row_of(OwningProfile& owner, const runtime::ProfileEntry& entry, doub
   const bool in_device_memory = entry.kind != runtime::Activity::Kind::copy;
   if (entry.peak_bandwidth > 0 && in_device_memory && entry.device_ms > 0)
     row.of_peak = 1e9 * row.gigabytes_per_second / entry.peak_bandwidth;
-  if (entry.bytes > 0) row.operations_per_byte = static_cast<double>(entry.operations) / static_cast<double>(entry.bytes);
+  if (entry.bytes > 0)
+    row.operations_per_byte = static_cast<double>(entry.operations) / static_cast<double>(entry.bytes);
   return row;
 }
 
 std::string line_of(const ProfileRow& row) {
-  std::string line = fmt::format("{:>5.1f} % {:>7} {:>11.3f} {:>10.1f}", 100 * row.share, row.count, row.total_ms,
-                                 1e3 * row.mean_ms);
-  line += row.gigabytes_per_second > 0 ? fmt::format(" {:>8.1f}", row.gigabytes_per_second) : fmt::format(" {:>8}", "-");
+  std::string line =
+      fmt::format("{:>5.1f} % {:>7} {:>11.3f} {:>10.1f}", 100 * row.share, row.count, row.total_ms, 1e3 * row.mean_ms);
+  line +=
+      row.gigabytes_per_second > 0 ? fmt::format(" {:>8.1f}", row.gigabytes_per_second) : fmt::format(" {:>8}", "-");
   line += row.of_peak >= 0 ? fmt::format(" {:>5.0f} %", 100 * row.of_peak) : fmt::format(" {:>7}", "-");
   line += fmt::format(" {:>8.1f}  {:<6} {}", 1e3 * row.host_ms / static_cast<double>(row.count), row.device.c_str(),
                       row.name.c_str());
@@ -92,15 +94,15 @@ std::string table_of(const OwningProfile& profile) {
     return fmt::format("kl::profile: nothing was launched or copied by the profiled thread, {:.3f} ms\n",
                        profile.wall_ms);
   }
-  std::string text = fmt::format("kl::profile: {} launch{}, {} cop{}: {:.3f} ms on devices, {:.3f} ms in all\n", kernels,
-                                 kernels == 1 ? "" : "es", copies, copies == 1 ? "y" : "ies", profile.device_ms,
-                                 profile.wall_ms);
+  std::string text =
+      fmt::format("kl::profile: {} launch{}, {} cop{}: {:.3f} ms on devices, {:.3f} ms in all\n", kernels,
+                  kernels == 1 ? "" : "es", copies, copies == 1 ? "y" : "ies", profile.device_ms, profile.wall_ms);
   if (profile.planning_ms > 0) {
     text += fmt::format("  {:.3f} ms of them planning first calls ({} compiled, {} from the disk cache)\n",
                         profile.planning_ms, profile.compiles, profile.loaded_from_disk);
   }
-  text += fmt::format("{:>7} {:>7} {:>11} {:>10} {:>8} {:>7} {:>8}  {:<6} {}\n", "share", "count", "total ms", "mean us",
-                      "GB/s", "of peak", "host us", "device", "kernel");
+  text += fmt::format("{:>7} {:>7} {:>11} {:>10} {:>8} {:>7} {:>8}  {:<6} {}\n", "share", "count", "total ms",
+                      "mean us", "GB/s", "of peak", "host us", "device", "kernel");
   for (const ProfileRow& row : profile.all) text += line_of(row);
   return text;
 }

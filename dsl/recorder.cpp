@@ -38,9 +38,16 @@ int rank_after(const codegen::ViewSpec& spec, int rank) {
                                                    [](const auto& item) { return item.is_index; }));
     case Kind::transpose:
     case Kind::flip:
+    case Kind::shift:
       break;
   }
   return rank;
+}
+
+[[noreturn]] void fail_displacements(const codegen::ViewSpec& spec, int rank, Where where) {
+  fail<ShapeError>(
+      "kl::shift by {} of an expression of rank {}{}; give one displacement per axis, 0 for those that stay",
+      dsl::to_text(std::span(spec.numbers).subspan(1)), rank, dsl::place(where));
 }
 
 }  // namespace
@@ -111,13 +118,18 @@ NodeId Recorder::cast(NodeId value, DType type, Where where) {
   return add(node, ranks_[value], where);
 }
 
-NodeId Recorder::operation(Op op, DType result, const NodeId* operands, unsigned count, Where where) {
+NodeId Recorder::operation(Op op, DType result, const NodeId* written, unsigned count, Where where) {
   const char* name = op_info(op).name;
   std::array<DType, 3> types{};
+  std::array<NodeId, 3> operands{};
   KILN_INTERNAL_CHECK(count <= types.size(), "{} operands for kl::{}", count, name);
+  for (unsigned i = 0; i < count; ++i) {
+    check_node(written[i], name, where);
+    operands[i] = written[i];
+  }
+  align(operands.data(), count, where);
   int rank = 0;
   for (unsigned i = 0; i < count; ++i) {
-    check_node(operands[i], name, where);
     types[i] = graph_[operands[i]].type;
     rank = std::max(rank, ranks_[operands[i]]);
   }
@@ -125,7 +137,8 @@ NodeId Recorder::operation(Op op, DType result, const NodeId* operands, unsigned
   if (!rule.error.empty()) fail<TypeError>("{}{}", rule.error, dsl::place(where));
   if (rule.result != result) {
     fail<TypeError>("kl::{} of ({}) gives {}, but its result was declared as {}{}", name,
-                    types_text(graph_, operands, count), name_of(rule.result), name_of(result), dsl::place(where));
+                    types_text(graph_, operands.data(), count), name_of(rule.result), name_of(result),
+                    dsl::place(where));
   }
   codegen::Node node{.kind = codegen::NodeKind::operation, .type = result, .op = op};
   node.arity = static_cast<std::uint8_t>(count);
@@ -163,7 +176,8 @@ NodeId Recorder::random(NodeId counter, NodeId key, bool normal, DType type, Whe
   return add(node, std::max(ranks_[counter], ranks_[key]), where);
 }
 
-NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where) {
+NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+                      const NodeId* fill) {
   const codegen::ViewSpec spec = dsl::make_view_spec(kind, numbers, count);
   check_node(value, dsl::name_of(spec.kind), where);
   if (spec.kind == codegen::ViewSpec::Kind::squeeze && spec.numbers.empty())
@@ -173,7 +187,11 @@ NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsig
     fail<ShapeError>("{} of an expression of rank {} gives rank {}{}; ranks 0 to {} are possible",
                      dsl::name_of(spec.kind), ranks_[value], rank, dsl::place(where), max_rank);
   }
-  return known(graph_.view(value, spec, location_of(where)), rank);
+  if (spec.kind == codegen::ViewSpec::Kind::shift) {
+    if (count != static_cast<unsigned>(rank) + 1) fail_displacements(spec, rank, where);
+    if (fill) check_node(*fill, "shift", where);
+  }
+  return known(graph_.view(value, spec, location_of(where), fill ? *fill : codegen::no_node), rank);
 }
 
 // ------------------------------------------------------------------ bridge
@@ -187,13 +205,19 @@ NodeId record_operation(Recorder& r, Op op, DType result, const NodeId* operands
   return r.operation(op, result, operands, count, where);
 }
 NodeId record_cast(Recorder& r, NodeId value, DType type, Where where) { return r.cast(value, type, where); }
-NodeId record_index(Recorder& r, NodeId value, int axis, Where where) { return r.index(value, axis, where); }
+NodeId record_index(Recorder& r, NodeId value, int axis, Where where) { return r.item_index(value, axis, where); }
 NodeId record_random(Recorder& r, NodeId counter, NodeId key, bool normal, DType type, Where where) {
   return r.random(counter, key, normal, type, where);
 }
 NodeId record_view(Recorder& r, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where) {
-  return r.view(value, kind, numbers, count, where);
+  return r.item_view(value, kind, numbers, count, where);
 }
-int rank_of(Recorder& r, NodeId value) { return r.rank(value); }
+NodeId record_shift(Recorder& r, NodeId value, const NodeId* fill, Beyond beyond, const std::int64_t* by,
+                    unsigned count, Where where) {
+  std::vector<std::int64_t> numbers{static_cast<std::int64_t>(beyond)};
+  numbers.insert(numbers.end(), by, by + count);
+  return r.item_view(value, static_cast<int>(ViewKind::shift), numbers.data(), count + 1, where, fill);
+}
+int rank_of(Recorder& r, NodeId value) { return r.item_rank(value); }
 
 }  // namespace kiln::detail

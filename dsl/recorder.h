@@ -22,13 +22,27 @@ class Recorder {
   NodeId operation(Op op, DType result, const NodeId* operands, unsigned count, Where where);
   NodeId cast(NodeId value, DType type, Where where);
   NodeId index(NodeId value, int axis, Where where);
+  NodeId call(const codegen::Function& function, const NodeId* operands, unsigned count, Where where);
   NodeId random(NodeId counter, NodeId key, bool normal, DType type, Where where);
-  NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where);
+  NodeId view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+              const NodeId* fill = nullptr);
   NodeId reduction(const ReductionCall& call, DType result, const NodeId* operands, unsigned count, Where where);
   NodeId tuple(const NodeId* values, unsigned count, Where where);
   NodeId component(NodeId tuple, unsigned component, Where where);
+  NodeId take(const TakeCall& call, NodeId source, NodeId indices, Where where);
 
   int rank(NodeId value) const { return ranks_[value]; }
+
+  // recorder_loops.cpp: functions written for one item, applied over leading loop axes that they do not see. While
+  // `loop_rank()` is n, every value has n axes of the loop in front, or no axes at all.
+  int loop_rank() const { return loop_rank_; }
+  void set_loop_rank(int rank) { loop_rank_ = rank; }
+  int item_rank(NodeId value) const { return ranks_[value] > loop_rank_ ? ranks_[value] - loop_rank_ : 0; }
+  /// Gives `values`, of so many item axes each, the same number of loop axes and returns it.
+  int enter_loops(NodeId* values, const int* item_ranks, unsigned count, Where where);
+  NodeId item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
+                   const NodeId* fill = nullptr);
+  NodeId item_index(NodeId value, int axis, Where where);
   const codegen::Graph& graph() const { return graph_; }
   /// The finished trace; the recorder is empty afterwards.
   codegen::Graph take() { return std::move(graph_); }
@@ -53,6 +67,7 @@ class Recorder {
   NodeId position(const Reduced& r, codegen::Reduction kind, NodeId value);
   NodeId truth(NodeId value, Where where);
   NodeId combine(const Reduced& r, CombinerFunction function, NodeId identity);
+  NodeId combine_some(const Reduced& r, CombinerFunction function);
   NodeId reduce(const Reduced& r, codegen::Reduction kind, NodeId value);
   NodeId append(const Reduced& r, const codegen::ReductionSpec& spec, DType type,
                 std::initializer_list<NodeId> operands);
@@ -60,6 +75,8 @@ class Recorder {
   NodeId unrounded(NodeId value, DType type, Where where);
   NodeId in_front(NodeId value, Where where);
   NodeId known(NodeId id, int rank);
+  NodeId with_loops(NodeId value, Where where);
+  void align(NodeId* operands, unsigned count, Where where);
   NodeId widen(NodeId value, DType type, Where where);
   void check_node(NodeId value, const char* operation, Where where) const;
 
@@ -67,6 +84,7 @@ class Recorder {
   std::vector<int> ranks_;  ///< one per node
   std::vector<int> input_ranks_;
   unsigned scalar_count_;
+  int loop_rank_ = 0;
 };
 
 }  // namespace kiln::detail

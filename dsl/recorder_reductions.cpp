@@ -90,33 +90,6 @@ ReductionSpec specification(Reduction kind, std::uint8_t axes, bool keepdims) {
   return spec;
 }
 
-/// The user's function as a graph of its own: inputs 0..k-1 are the left state, k..2k-1 the right one.
-std::shared_ptr<const codegen::Graph> trace_combiner(const std::vector<DType>& types, CombinerFunction function,
-                                                     const char* name, Where where) {
-  const auto count = static_cast<unsigned>(types.size());
-  Recorder recorder(std::vector<int>(std::size_t{2} * count, 0), 0);
-  std::array<NodeId, 6> inputs{};
-  std::array<NodeId, 3> outputs{};
-  for (unsigned i = 0; i < 2 * count; ++i) inputs[i] = recorder.input(i, types[i % count]);
-  function(recorder, inputs.data(), outputs.data());
-  codegen::Graph graph = recorder.take();
-  for (unsigned i = 0; i < count; ++i) {
-    if (outputs[i] < graph.size() && graph[outputs[i]].type == types[i]) continue;
-    fail<TypeError>("kl::{}: the function does not return values of the types that it joins{}", name,
-                    dsl::place(where));
-  }
-  graph.outputs.assign(outputs.begin(), outputs.begin() + count);
-  graph = codegen::canonical(graph);
-  for (const codegen::Node& node : graph.nodes()) {
-    if (node.kind == NodeKind::input || node.kind == NodeKind::literal || node.kind == NodeKind::complex ||
-        node.kind == NodeKind::cast || node.kind == NodeKind::operation)
-      continue;
-    fail<TypeError>("kl::{}: the function may use elementwise operations only{}: no views, reductions or indices", name,
-                    dsl::place(where));
-  }
-  return std::make_shared<const codegen::Graph>(std::move(graph));
-}
-
 }  // namespace
 
 Recorder::Reduced Recorder::resolve(const ReductionCall& call, NodeId value, Where where) {
@@ -127,14 +100,16 @@ Recorder::Reduced Recorder::resolve(const ReductionCall& call, NodeId value, Whe
   r.where = where;
   r.value = value;
   check_node(value, r.name, where);
-  const int rank = ranks_[value];
+  r.value = value = with_loops(value, where);
+  const int rank = item_rank(value);
   const Written w = written(call);
   r.keepdims = !is_scan(function) && (call.bits & ReductionCall::keepdims) != 0;
   if (is_scan(function)) {
-    r.axes = scan_axis(w, r.name, rank, where);
+    r.axes = static_cast<std::uint8_t>(scan_axis(w, r.name, rank, where) << loop_rank_);
     return r;
   }
-  r.axes = w.all ? static_cast<std::uint8_t>((1u << rank) - 1) : axis_bits(w, r.name, rank, where);
+  const unsigned item_axes = w.all ? (1u << rank) - 1 : axis_bits(w, r.name, rank, where);
+  r.axes = static_cast<std::uint8_t>(item_axes << loop_rank_);
   if (r.axes == 0) {  // of no axes at all: every element by itself, as if along a new axis of extent 1
     r.value = in_front(value, where);
     r.axes = 1;
@@ -160,8 +135,9 @@ NodeId Recorder::reduction(const ReductionCall& call, DType result, const NodeId
   const Reduced r = resolve(call, operands[0], where);
   const DType type = graph_[operands[0]].type;
   if (r.function == Reducing::reduce || r.function == Reducing::scan) {
-    KILN_INTERNAL_CHECK(count == 2 && call.extra, "kl::{} without identity or function", r.name);
-    return combine(r, reinterpret_cast<CombinerFunction>(static_cast<std::uintptr_t>(call.extra)), operands[1]);
+    KILN_INTERNAL_CHECK(call.extra, "kl::{} without function", r.name);
+    const auto function = reinterpret_cast<CombinerFunction>(static_cast<std::uintptr_t>(call.extra));
+    return count == 1 ? combine_some(r, function) : combine(r, function, operands[1]);
   }
   KILN_INTERNAL_CHECK(count == 1, "{} operands for kl::{}", count, r.name);
   const bool accumulates = r.function == Reducing::sum || r.function == Reducing::prod || r.function == Reducing::mean;
@@ -332,61 +308,11 @@ NodeId Recorder::truth(NodeId value, Where where) {
   return operation(Op::ne, DType::b1, operands, 2, where);
 }
 
-// ------------------------------------------------------------------ functions of the user's
-NodeId Recorder::combine(const Reduced& r, CombinerFunction function, NodeId identity) {
-  check_node(identity, r.name, r.where);
-  if (ranks_[identity] != 0) {
-    fail<ShapeError>("kl::{}: the identity has rank {}{}; it is a single number", r.name, ranks_[identity],
-                     dsl::place(r.where));
-  }
-  const NodeId value = r.value;
-  const codegen::Node values = graph_[value];
-  std::vector<DType> types = {values.type};
-  if (values.kind == NodeKind::tuple) {
-    types.clear();
-    for (const NodeId each : values.inputs()) types.push_back(graph_[each].type);
-  }
-  ReductionSpec spec = specification(Reduction::combine, r.axes, r.keepdims);
-  spec.combiner = trace_combiner(types, function, r.name, r.where);
-  return append(r, spec, values.type, {value, identity});
-}
-
-NodeId Recorder::tuple(const NodeId* values, unsigned count, Where where) {
-  KILN_INTERNAL_CHECK(count == 2 || count == 3, "a tuple of {}", count);
-  codegen::Node node{.kind = NodeKind::tuple, .arity = static_cast<std::uint8_t>(count)};
-  int rank = 0;
-  for (unsigned i = 0; i < count; ++i) {
-    check_node(values[i], "reduce or kl::scan", where);
-    node.operands[i] = values[i];
-    rank = std::max(rank, ranks_[values[i]]);
-  }
-  node.type = graph_[values[0]].type;
-  return add(node, rank, where);
-}
-
-NodeId Recorder::component(NodeId tuple, unsigned component, Where where) {
-  check_node(tuple, "reduce or kl::scan", where);
-  const codegen::Node& values = graph_[graph_[tuple].operands[0]];
-  KILN_INTERNAL_CHECK(values.kind == NodeKind::tuple && component < values.arity, "component {} of %{}", component,
-                      tuple);
-  codegen::Node node{.kind = NodeKind::element, .arity = 1, .payload = component};
-  node.type = graph_[values.operands[component]].type;
-  node.operands[0] = tuple;
-  return add(node, ranks_[tuple], where);
-}
-
 // ------------------------------------------------------------------ bridge
 NodeId record_reduction(Recorder& r, const ReductionCall& call, DType result, const NodeId* operands, unsigned count,
                         Where where) {
   return r.reduction(call, result, operands, count, where);
 }
-NodeId record_tuple(Recorder& r, const NodeId* values, unsigned count, Where where) {
-  return r.tuple(values, count, where);
-}
-NodeId record_component(Recorder& r, NodeId tuple, unsigned component, Where where) {
-  return r.component(tuple, component, where);
-}
-
 void axis_beyond_ranks(std::int64_t axis, Where where) {
   fail<ShapeError>("axis {} does not exist{}: arrays have at most {} axes, numbered {} to {}", axis, dsl::place(where),
                    max_rank, -max_rank, max_rank - 1);

@@ -12,6 +12,7 @@
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "runtime/activity.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -60,8 +61,11 @@ constexpr std::size_t inline_bases = 32;
 constexpr std::size_t inline_block_bytes = 1024;
 
 void note_uses(const Plan& plan, const Call& call, runtime::NativeStream stream) {
+  runtime::Recording* const capture = runtime::recording_of(*plan.backend, stream);
   const auto note = [&](const Handle& handle) {
     runtime::Storage* storage = storage_of(handle);
+    if (storage && capture) [[unlikely]]
+      capture->keep(*storage);
     if (storage && storage->stream != stream) runtime::note_use(*storage, stream);
   };
   for (unsigned i = 0; i < call.input_count; ++i) note(call.inputs[i]);
@@ -120,7 +124,7 @@ void check_scalars(const Plan& plan, const Call& call) {
 class LaunchCounters {
  public:
   LaunchCounters(const Plan& plan, const Launch& launch, runtime::NativeStream stream)
-      : backend_(*plan.backend), stream_(stream), counters_(backend_.zeroed_counters(launch.shape.counters, stream)) {}
+      : backend_(*plan.backend), stream_(stream), counters_(make(backend_, launch.shape.counters, stream)) {}
   ~LaunchCounters() {
     if (counters_.is_own) backend_.release(counters_.memory, stream_);
   }
@@ -129,6 +133,11 @@ class LaunchCounters {
   const void* memory() const { return counters_.memory; }
 
  private:
+  static runtime::Backend::Counters make(runtime::Backend& backend, std::uint32_t count, runtime::NativeStream stream) {
+    if (runtime::Recording* const capture = runtime::recording_of(backend, stream))
+      return {capture->counters(backend, count, stream), false};
+    return backend.zeroed_counters(count, stream);
+  }
   runtime::Backend& backend_;
   runtime::NativeStream stream_;
   runtime::Backend::Counters counters_;
@@ -170,8 +179,20 @@ std::string label_of(const Plan& plan, const Call& call) {
                    [&] { plan.backend->launch(*launch.kernel, launch.shape, block, launch.image.size(), stream); });
 }
 
+/// The same launch as part of a graph.
+[[gnu::cold, gnu::noinline]] void recorded_launch(runtime::Recording& capture, const Plan& plan, const Launch& launch,
+                                                  const unsigned char* block, runtime::NativeStream stream) {
+  runtime::RecordedLaunch recorded;
+  recorded.kernel = launch.kernel;
+  recorded.shape = launch.shape;
+  recorded.parameters.emplace_back(block, block + launch.image.size());
+  for (const PointerPatch& pointer : launch.pointers) recorded.pointers.push_back({0, pointer.at});
+  capture.launch(*plan.backend, std::move(recorded), stream);
+}
+
 void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime::NativeStream stream) {
   const bool observed = runtime::is_observed();
+  runtime::Recording* const capture = runtime::recording_of(*plan.backend, stream);
   for (const Launch& launch : plan.launches) {
     const std::size_t bytes = launch.image.size();
     SmallArray<unsigned char, inline_block_bytes> block(bytes);
@@ -183,10 +204,21 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
       const void* const memory = counters.emplace(plan, launch, stream).memory();
       std::memcpy(block.data() + launch.counters_at, &memory, sizeof memory);
     }
-    if (observed) [[unlikely]]
+    if (capture) [[unlikely]]
+      recorded_launch(*capture, plan, launch, block.data(), stream);
+    else if (observed) [[unlikely]]
       observed_launch(plan, launch, call, block.data(), stream);
     else
       plan.backend->launch(*launch.kernel, launch.shape, block.data(), bytes, stream);
+  }
+}
+
+runtime::Storage* temporary_for(const Plan& plan, const Call& call, std::uint64_t bytes, runtime::NativeStream stream) {
+  try {
+    return runtime::allocate_storage(plan.device, bytes, stream);
+  } catch (const OutOfMemory& error) {
+    fail<OutOfMemory>("no memory for values between the kernels of {}: {}. Release arrays, or compute in parts",
+                      label_of(plan, call), error.what());
   }
 }
 
@@ -208,14 +240,14 @@ void run_plan(const Plan& plan, const Call& call) {
     const TargetPlan& target = plan.targets[t];
     if (target.allocate) {
       const std::size_t bytes = static_cast<std::size_t>(target.layout->size) * size_of(target.layout->dtype);
-      fresh[t] = runtime::allocate_storage(plan.device, bytes, stream);
+      fresh[t] = storage_for(plan.device, bytes, stream, "result", *target.layout, where_of(plan, call));
       bases[inputs + t] = static_cast<char*>(fresh[t]->memory);
     } else {
       bases[inputs + t] = static_cast<char*>(call.targets[t].handle->data);
     }
   }
   for (std::size_t i = 0; i < plan.temporaries.size(); ++i) {
-    fresh[targets + i] = runtime::allocate_storage(plan.device, plan.temporaries[i], stream);
+    fresh[targets + i] = temporary_for(plan, call, plan.temporaries[i], stream);
     bases[inputs + targets + i] = static_cast<char*>(fresh[targets + i]->memory);
   }
   launch_all(plan, call, bases.data(), stream);

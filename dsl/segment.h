@@ -39,8 +39,9 @@ struct Segment {
   Shape loop;       ///< kept axes, then `reduced` reduced ones
   int reduced = 0;  ///< 0: elementwise. A scan's axis counts as reduced, and is the only one
   std::vector<SegmentOutput> outputs;
-  Body body;                ///< as lowered: the passes have not run
-  bool holds_rows = false;  ///< for PassOptions
+  Body body;                        ///< as lowered: the passes have not run
+  bool holds_rows = false;          ///< for PassOptions
+  bool joins_exponentials = false;  ///< the same
 };
 
 struct Segmentation {

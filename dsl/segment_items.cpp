@@ -110,7 +110,8 @@ bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
 /// Axes split so that a reshape that would be cut is none: nullopt where no cut reshape can be helped.
 std::optional<SplitShape> SegmentPlanner::split_of(const ItemPlan& plan) const {
   for (const Cut& cut : plan.lowered.cuts) {
-    if (source_.graph[cut.node].kind != NodeKind::view || levels_.is_stored[cut.node]) continue;
+    if (source_.graph[cut.node].kind != NodeKind::view || is_shift(source_.graph, cut.node)) continue;
+    if (levels_.is_stored[cut.node]) continue;
     std::optional<SplitShape> split = split_for_reshape(source_, cut.node, cut.context, plan.loop.value);
     if (split) return split;
   }
@@ -170,7 +171,14 @@ std::optional<ItemPlan> SegmentPlanner::plan_beside(const Item& item, const Item
 std::string SegmentPlanner::reason_of(const Cut& cut, const ItemPlan& plan) const {
   const NodeId node = reduction_of(cut.node);
   const NodeKind kind = source_.graph[node].kind;
+  if (levels_.is_taken[cut.node]) return "its elements are taken by index";
+  if (is_shift(source_.graph, node)) {
+    return plan.loop.reduced > 0 ? "kernels that reduce read nothing displaced"
+                                 : "what needs it reads it displaced once more, or in another order";
+  }
+  if (levels_.is_displaced[node]) return "it is read at several places, which cost more than computing it once";
   if (kind == NodeKind::view) return "no kernel can compute it in the order that the reshape asks for";
+  if (levels_.is_taken[node]) return "its elements are taken by index";
   if (levels_.is_stored[node])
     return fmt::format("a kernel joins at most {} reductions that need one another", max_passes);
   const auto known = reasons_.find(node);
@@ -190,7 +198,7 @@ void SegmentPlanner::request(const Item& item, const ItemPlan& plan) {
     if (!numbers_.try_emplace(cut.node, number).second) continue;
     wanted_[rank].push_back(cut.node);
     const Node& node = source_.graph[cut.node];
-    const Shape& shape = source_.shapes[node.kind == NodeKind::view ? node.operands[0] : cut.node];
+    const Shape& shape = source_.shapes[stored_value(cut.node)];
     result_.temporaries.push_back({compute_type(node.type), shape});
     const std::int64_t bytes = element_count("temporary", shape, where_of(source_.graph, cut.node)) *
                                static_cast<std::int64_t>(size_of(compute_type(node.type)));

@@ -79,7 +79,7 @@ LoopChoice elementwise_loop(const SplitShape& value) {
 
 std::optional<SplitShape> split_for_reshape(const Source& source, NodeId node, const Context& context,
                                             const SplitShape& value) {
-  if (context.parent >= 0) return std::nullopt;
+  if (context.parent >= 0 || !context.folds.empty()) return std::nullopt;
   const Strided from = contiguous("reshape", source.shapes[source.graph[node].operands[0]], {});
   const Strided to = contiguous("reshape", context.shape, {});
   std::array<std::vector<std::int64_t>, max_rank> extents;  // of the parts of each part, innermost first
@@ -117,7 +117,7 @@ std::optional<SplitShape> split_for_reshape(const Source& source, NodeId node, c
 std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, const Context& context,
                                          const SplitShape& value) {
   const Shape& shape = value.parts;
-  if (context.parent >= 0) return std::nullopt;
+  if (context.parent >= 0 || !context.folds.empty()) return std::nullopt;
   const codegen::ReductionSpec& spec = source.graph.reduction(source.graph[node]);
   const Shape operand = operand_shape(source, node);
   std::vector<char> placed(static_cast<std::size_t>(max_rank), 0);
@@ -158,7 +158,7 @@ std::optional<LoopChoice> reduction_loop(const Source& source, NodeId node, cons
 std::optional<LoopChoice> scan_loop(const Source& source, NodeId node, const Context& context,
                                     const SplitShape& value) {
   const Shape& shape = value.parts;
-  if (context.parent >= 0) return std::nullopt;
+  if (context.parent >= 0 || !context.folds.empty()) return std::nullopt;
   const int along = std::countr_zero(source.graph.reduction(source.graph[node]).axes);
   int value_axis = -1;
   for (int axis = 0; axis < shape.rank; ++axis)
@@ -181,8 +181,12 @@ codegen::ChainFacts chain_facts(std::span<const Leaf> leaves, const Shape& loop,
   for (const Leaf& leaf : leaves) {
     // Operands that all rows share, and those that are one value per row, are read once.
     const bool by_row = kept == 0 || moves_along(leaf.view, 0, kept);
-    if (leaf.iota || !by_row || !moves_along(leaf.view, kept, loop.rank)) continue;
-    const auto bytes = static_cast<std::int64_t>(size_of(leaf.type));
+    if (leaf.gathers > 0) {  // elements found by index are other ones in every row and column
+      if (nearest_axis(leaf.view) < 0) continue;
+    } else if (leaf.iota || !by_row || !moves_along(leaf.view, kept, loop.rank)) {
+      continue;
+    }
+    const auto bytes = leaf.gathers > 0 ? std::int64_t{leaf.gathers} : static_cast<std::int64_t>(size_of(leaf.type));
     facts.bytes += bytes;
     if (nearest_axis(leaf.view) < kept) along_kept += bytes;
   }
@@ -217,6 +221,10 @@ std::vector<NodeId> misaligned(const Lowered& lowered, const LoopChoice& loop, N
       const Strided& view = body.leaves[node.payload].view;
       const bool moves = moves_along(view, 0, kept) && moves_along(view, kept, loop.loop.rank);
       if (moves) directions[id] = nearest_axis(view) < kept ? along_columns : along_rows;
+    } else if (node.kind == codegen::NodeKind::gather) {
+      const codegen::Node& affine = body.graph[node.operands[codegen::gather_affine]];
+      if (affine.kind != codegen::NodeKind::iota) continue;
+      directions[id] = nearest_axis(body.leaves[affine.payload].view) < kept ? along_columns : along_rows;
     } else if (node.kind == codegen::NodeKind::reduce) {
       std::swap(joined[id], directions[id]);
     }

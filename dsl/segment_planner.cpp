@@ -18,12 +18,20 @@ namespace {
 constexpr std::size_t max_reductions = 32;
 
 bool is_elementwise(const codegen::Graph& graph) {
-  return std::none_of(graph.nodes().begin(), graph.nodes().end(),
-                      [](const Node& node) { return node.kind == NodeKind::reduce || node.kind == NodeKind::scan; });
+  return std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
+    return node.kind == NodeKind::reduce || node.kind == NodeKind::scan || node.kind == NodeKind::take;
+  });
 }
 
 bool is_empty(const Shape& shape) {
   return std::find(shape.span().begin(), shape.span().end(), 0) != shape.span().end();
+}
+
+bool needs_planner(const codegen::Graph& graph) {
+  if (!is_elementwise(graph)) return true;
+  for (NodeId id = 0; id < graph.size(); ++id)
+    if (is_shift(graph, id)) return true;
+  return false;
 }
 
 /// Outputs of one shape share a kernel.
@@ -120,9 +128,15 @@ void SegmentPlanner::plan_targets(std::span<const Shape> loops) {
   }
 }
 
-Item SegmentPlanner::temporary_item(NodeId node) const {
+/// Of a reshape the operand is stored, of anything else the value.
+NodeId SegmentPlanner::stored_value(NodeId node) const {
   const Node& at = source_.graph[node];
-  const NodeId value = at.kind == NodeKind::view && !levels_.is_value(source_.graph, node) ? at.operands[0] : node;
+  const bool is_reshape = at.kind == NodeKind::view && !is_shift(source_.graph, node);
+  return is_reshape && !levels_.is_value(source_.graph, node) ? at.operands[0] : node;
+}
+
+Item SegmentPlanner::temporary_item(NodeId node) const {
+  const NodeId value = stored_value(node);
   return {node, value, source_.shapes[value], true, numbers_.at(node), levels_.rank(source_.graph, node)};
 }
 
@@ -201,8 +215,11 @@ void SegmentPlanner::finish(ItemGroup& group) {
     const DType type = result_.temporaries[group.items[i].number].type;
     body.outputs[i] = body.cast(body.outputs[i], type);
   }
-  if (loop.reduced > 0 && !loop.scans)
-    segment.holds_rows = codegen::holds_rows(chain_facts(segment.body.leaves, loop.loop, loop.reduced), device_);
+  if (loop.reduced > 0 && !loop.scans) {
+    const codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
+    segment.holds_rows = codegen::holds_rows(facts, device_);
+    segment.joins_exponentials = device_.cuda && !facts.columns && !segment.holds_rows;
+  }
   result_.segments.push_back(std::move(segment));
 }
 
@@ -224,9 +241,9 @@ Segmentation SegmentPlanner::run(std::span<const Shape> loops) {
 Segmentation segment(const codegen::Graph& graph, std::span<const Shape> shapes, std::span<const Operand> operands,
                      std::span<const Shape> loops, const codegen::DeviceTraits& device) {
   const Source source{graph, shapes, operands};
-  Segmentation result =
-      is_elementwise(graph) ? elementwise_segments(source, loops) : SegmentPlanner(source, device).run(loops);
-  if (is_elementwise(graph) && result.segments.size() > 1) {
+  if (needs_planner(graph)) return SegmentPlanner(source, device).run(loops);
+  Segmentation result = elementwise_segments(source, loops);
+  if (result.segments.size() > 1) {
     const char* reason = "outputs of different shapes do not share a loop";
     result.notes.push_back(fmt::format("{} kernels: {}", result.segments.size(), reason));
   }

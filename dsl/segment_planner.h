@@ -48,7 +48,7 @@ class SegmentPlanner {
  public:
   using Fits = bool(const codegen::ChainFacts&, const codegen::DeviceTraits&);
   SegmentPlanner(const Source& source, const codegen::DeviceTraits& device, Fits* chain_fits = codegen::chain_fits)
-      : source_(source), device_(device), chain_fits_(chain_fits), levels_(levels_of(source.graph)) {}
+      : source_(source), device_(device), chain_fits_(chain_fits), levels_(levels_of(source)) {}
   Segmentation run(std::span<const Shape> loops);
 
  private:
@@ -69,6 +69,7 @@ class SegmentPlanner {
   void plan_targets(std::span<const Shape> loops);
   void plan_temporaries(int rank);
   void take_along(std::vector<ItemGroup>& groups, ItemGroup& group);
+  NodeId stored_value(NodeId node) const;
   Item temporary_item(NodeId node) const;
   bool accepts(const ItemGroup& group, const ItemPlan& plan) const;
   void join(ItemGroup& group, Item item, ItemPlan plan) const;

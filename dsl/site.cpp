@@ -16,8 +16,9 @@ namespace {
 void check_operands(const detail::Call& call) {
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (call.inputs[i].layout) continue;
-    fail<ShapeError>("operand {} of the expression is a default-constructed array{}; give it a shape and values first",
-                     i, place(call.where));
+    fail<ShapeError>(
+        "operand {} has no elements{}: it was default-constructed or moved from; give it a shape or assign to it first",
+        i, place(call.where));
   }
 }
 
@@ -36,7 +37,7 @@ std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call
   const runtime::Planning planning((call.name ? call.name : "expression") + place(call.where));
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
-  const std::shared_ptr<const Trace> trace = table.traces.get(call);
+  const std::shared_ptr<const Trace> trace = table.trace(call);
   try {
     const detail::Call placed = with_place(call, *trace);
     return finish(draft(*trace, placed, device, machine), placed, machine);
@@ -112,6 +113,8 @@ SiteTable::~SiteTable() {
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
+
+void seal(Site& group) { dsl::SiteTable::of(group).signatures.seal(); }
 
 void destroy(Site& site) noexcept {
   delete static_cast<dsl::SiteTable*>(__atomic_exchange_n(&site.table, nullptr, __ATOMIC_ACQ_REL));

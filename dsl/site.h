@@ -37,9 +37,15 @@ class SiteTable {
   /// Publishes `plan`; when another thread was first, its plan is returned and this one dropped.
   std::shared_ptr<const Plan> insert(const CallKey& key, std::shared_ptr<const Plan> plan);
 
-  Traces traces;
+  /// The trace of a call of this site; TypeError where it belongs to a sealed function that has none.
+  std::shared_ptr<const Trace> trace(const detail::Call& call) {
+    return traces_.get(call, call.group ? &of(*call.group).signatures : nullptr);
+  }
+
+  Signatures signatures;  ///< where the site is that of a function
 
  private:
+  Traces traces_;
   static constexpr unsigned slot_count = 64, probes = 8;
   /// Shapes that change on every call would grow the map without end; it starts over at this size.
   static constexpr std::size_t overflow_limit = 4096;

@@ -34,6 +34,16 @@ std::string signature_of(const detail::Call& call) {
   return text;
 }
 
+/// "(f32[2d], f32[1d], f32)": the arrays with their ranks, then the numbers.
+std::string types_text(const detail::Call& call) {
+  std::string text;
+  const auto add = [&text](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
+  for (unsigned i = 0; i < call.input_count; ++i)
+    add(fmt::format("{}[{}d]", name_of(call.inputs[i].layout->dtype), call.inputs[i].layout->rank));
+  for (unsigned i = 0; i < call.scalar_count; ++i) add(name_of(call.scalars[i].type));
+  return "(" + text + ")";
+}
+
 /// The parameter behind casts, or null.
 const codegen::Node* exponent_parameter(const codegen::Graph& graph, codegen::NodeId id) {
   while (graph[id].kind == codegen::NodeKind::cast) id = graph[id].operands[0];
@@ -85,7 +95,29 @@ std::shared_ptr<const Trace> record(const detail::Call& call) {
   return trace;
 }
 
-std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
+void Signatures::seal() {
+  const std::lock_guard lock(mutex_);
+  is_sealed_ = true;
+}
+
+void Signatures::admit(const detail::Call& call) {
+  const std::lock_guard lock(mutex_);
+  if (!is_sealed_) return;
+  std::string known;
+  for (const std::string& signature : known_) known += "\n  " + signature;
+  fail<TypeError>(
+      "{} is sealed and was not compiled for {}{}; compile it for these types before f.seal(), or convert "
+      "the arguments. It was compiled for:{}",
+      call.name ? call.name : "the function", types_text(call), place(call.where), known.empty() ? " nothing" : known);
+}
+
+void Signatures::add(const detail::Call& call) {
+  const std::lock_guard lock(mutex_);
+  std::string text = types_text(call);
+  if (std::find(known_.begin(), known_.end(), text) == known_.end()) known_.push_back(std::move(text));
+}
+
+std::shared_ptr<const Trace> Traces::get(const detail::Call& call, Signatures* signatures) {
   std::string signature = signature_of(call);
   if (recording_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
     fail<TypeError>(
@@ -96,8 +128,10 @@ std::shared_ptr<const Trace> Traces::get(const detail::Call& call) {
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)
     if (entry.signature == signature) return entry.trace;
+  if (signatures) signatures->admit(call);
   const Recording recording(recording_);
   entries_.push_back({std::move(signature), record(call)});
+  if (signatures) signatures->add(call);
   return entries_.back().trace;
 }
 

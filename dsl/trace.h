@@ -23,10 +23,25 @@ struct Trace {
 /// Runs the call's trace function.
 std::shared_ptr<const Trace> record(const detail::Call& call);
 
+/// The argument types that a compiled function knows, in words.
+class Signatures {
+ public:
+  void seal();
+  /// TypeError for a call of a sealed function with other types.
+  void admit(const detail::Call& call);
+  void add(const detail::Call& call);
+
+ private:
+  std::mutex mutex_;
+  bool is_sealed_ = false;
+  std::vector<std::string> known_;
+};
+
 /// The traces of one site. Recording holds the site's own lock only: the user's function runs once per signature.
 class Traces {
  public:
-  std::shared_ptr<const Trace> get(const detail::Call& call);
+  /// `signatures`: of the compiled function that is called; null for others.
+  std::shared_ptr<const Trace> get(const detail::Call& call, Signatures* signatures);
 
  private:
   struct Entry {

@@ -10,7 +10,7 @@ namespace {
 using Kind = ViewSpec::Kind;
 
 Kind checked_kind(int kind) {
-  KILN_INTERNAL_CHECK(kind >= 0 && kind <= static_cast<int>(Kind::slice), "view kind {}", kind);
+  KILN_INTERNAL_CHECK(kind >= 0 && kind <= static_cast<int>(Kind::shift), "view kind {}", kind);
   return static_cast<Kind>(kind);
 }
 
@@ -42,9 +42,10 @@ std::optional<Strided> apply_numbers(const Strided& view, Kind kind, std::span<c
     case Kind::flip:
       return flip(view, numbers, where);
     case Kind::slice:
+    case Kind::shift:
       break;
   }
-  KILN_INTERNAL_CHECK(false, "a slice has items, not numbers");
+  KILN_INTERNAL_CHECK(false, "{} is no layout given by numbers", name_of(kind));
   return std::nullopt;
 }
 
@@ -66,6 +67,8 @@ const char* name_of(Kind kind) {
       return "flip";
     case Kind::slice:
       return "slice";
+    case Kind::shift:
+      return "shift";
   }
   return "view";
 }
@@ -99,6 +102,12 @@ std::optional<Strided> apply_view(const Strided& view, int kind, const std::int6
 }
 
 Shape viewed_shape(const Shape& shape, const ViewSpec& spec, Where where) {
+  if (spec.kind == Kind::shift) {
+    if (spec.numbers.size() == static_cast<std::size_t>(shape.rank) + 1) return shape;
+    const std::span<const std::int64_t> by = std::span(spec.numbers).subspan(1);
+    fail<ShapeError>("kl::shift by {} of an array of shape {}{}; give one displacement per axis, 0 for those that stay",
+                     to_text(by), to_text(shape), place(where));
+  }
   // Strides of 0 everywhere merge in every reshape and never overflow, so only the shape rules are left.
   const std::optional<Strided> viewed = apply_view(constant(shape), spec, where);
   KILN_INTERNAL_CHECK(viewed.has_value(), "{} of shape {}", name_of(spec.kind), to_text(shape));

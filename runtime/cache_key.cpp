@@ -61,7 +61,16 @@ CacheKey make_cache_key(const KernelSource& source, const CompileOptions& option
   for (const std::string& option : options.extra) field(text, "option", option);
   field(text, "entry", source.entry);
   field(text, "arguments", fmt::format("{} bytes, {} threads", source.argument_bytes, source.max_threads));
-  const IncludeClosure includes = include_closure(source.text, options.extra);
+  if (!source.expression.empty()) field(text, "kernel", source.expression);
+  std::string reached = source.text;
+  for (const auto& [name, header] : source.headers) {
+    field(text, "header " + name, header);
+    reached += '\n' + header;
+  }
+  if (source.language == Language::cuda)
+    if (const auto toolkit = cuda::toolkit_includes(source); !toolkit.empty())
+      field(text, "toolkit", cuda::toolkit_identity(toolkit));
+  const IncludeClosure includes = include_closure(reached, options.extra);
   for (const auto& [path, digest] : includes.files) field(text, "include " + path, digest);
   key.has_includes = !includes.files.empty();
   key.persistent = includes.complete;

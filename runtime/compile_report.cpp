@@ -106,6 +106,22 @@ void read_resources(std::string_view log, std::string_view entry, Binary& binary
   }
 }
 
+std::string global_functions(std::string_view source) {
+  constexpr std::string_view keyword = "__global__", bounds = "__launch_bounds__";
+  std::string names;
+  for (std::size_t at = source.find(keyword); at != std::string_view::npos; at = source.find(keyword, at + 1)) {
+    std::size_t open = source.find('(', at);
+    if (const std::size_t b = source.find(bounds, at); b < open) open = source.find('(', source.find(')', b));
+    if (open == std::string_view::npos) break;
+    const std::string_view head = source.substr(at, open - at);
+    const std::size_t last = head.find_last_not_of(" \t\r\n");
+    const std::size_t start = head.find_last_of(" \t\r\n*>)", last) + 1;
+    if (start > last) continue;
+    names += (names.empty() ? "" : ", ") + std::string(head.substr(start, last + 1 - start));
+  }
+  return names;
+}
+
 std::string readable_log(std::string_view log) {
   while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.remove_suffix(1);
   std::string text;

@@ -16,6 +16,9 @@ void read_resources(std::string_view log, std::string_view entry, Binary& binary
 /// The log without the resource report and without trailing NULs: what a person wants to read.
 std::string readable_log(std::string_view log);
 
+/// The names of the functions that a source declares `__global__`, between commas: for messages.
+std::string global_functions(std::string_view source);
+
 /// The lines around the first error of the log, numbered, the faulty one marked with '>'; empty if the log names no
 /// line of this source. `#line` directives of the source are followed.
 std::string source_excerpt(std::string_view source, std::string_view source_name, std::string_view log);

@@ -31,6 +31,11 @@ CompilerReport report_compiler();
 /// 13000 for CUDA 13.0; 0, with the reason, where the driver cannot be used.
 int driver_version(std::string& reason);
 
+/// The CUDA toolkit's own header directories, for a user's source that includes anything; empty for other sources and
+/// where none is installed. Files in them belong to the toolkit, which `toolkit_identity` tells apart.
+std::vector<std::string> toolkit_includes(const KernelSource& source);
+std::string toolkit_identity(const std::vector<std::string>& directories);
+
 /// One backend per device; none, with `reason`, where CUDA cannot be used. Never throws for a missing driver.
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason);
 

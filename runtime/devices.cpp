@@ -91,7 +91,11 @@ DeviceId default_device() {
   if (text.starts_with("cuda:")) device.index = parse_index(std::string_view(text).substr(5));
   if ((text != "cuda" && !text.starts_with("cuda:")) || device.index < 0)
     fail<DeviceError>("KILN_DEVICE={} is not a device; use cpu, cuda or cuda:N", text);
-  backend(device);  // throws, with the reason, for a device that is not there
+  try {
+    backend(device);
+  } catch (const DeviceError& error) {
+    fail<DeviceError>("KILN_DEVICE={}: {}", text, error.what());
+  }
   return device;
 }
 

@@ -46,7 +46,10 @@ bool DiskCache::open() {
   checked_ = true;
   if (settings_.mode == CacheMode::off) return false;
   if (settings_.directory.empty()) {
-    warn(fmt::format("no place for the kernel cache: {}; kernels are kept in memory only", settings_.problem));
+    warn(
+        fmt::format("no place for the kernel cache: {}; kernels are kept in memory only (KILN_CACHE_DIR names a "
+                    "directory, KILN_CACHE=off silences this)",
+                    settings_.problem));
     return false;
   }
   const bool may_write = settings_.mode == CacheMode::on;

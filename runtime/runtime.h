@@ -72,6 +72,8 @@ using NativeStream = void*;
 /// A kernel loaded on one device and context. Owned by the runtime, valid until the process ends.
 struct LoadedKernel;
 
+class GraphBackend;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -86,6 +88,8 @@ class Backend {
   /// Enqueues one launch; `arguments` is copied before the call returns.
   virtual void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
                       NativeStream stream) = 0;
+  /// The same with one address per parameter of the kernel, for kernels that kiln did not write.
+  virtual void launch(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, NativeStream stream) = 0;
   /// `count` counters that are zero when the next kernel of `stream` begins, and that it must leave zero. No two
   /// streams share them.
   struct Counters {
@@ -106,6 +110,8 @@ class Backend {
   virtual void bind_thread() = 0;
   /// True while `stream` is being captured into a CUDA graph.
   virtual bool is_capturing(NativeStream stream) = 0;
+  /// Graphs of captured work; null on devices that have none, whose recordings are lists of launches.
+  virtual GraphBackend* graphs() { return nullptr; }
   /// Whether the device can use an address, as far as the driver knows; `host` means that it certainly cannot.
   enum class Memory : std::uint8_t { unknown, host, device };
   virtual Memory memory_kind(const void*) { return Memory::unknown; }

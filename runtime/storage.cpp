@@ -2,6 +2,7 @@
 #include <atomic>
 #include <new>
 
+#include "runtime/recording.h"
 #include "runtime/runtime.h"
 #include "runtime/stream_registry.h"
 #include "support/log.h"
@@ -53,6 +54,8 @@ void finish_uses(Storage& storage, NativeStream home) noexcept {
 
 Storage* allocate_storage(DeviceId device, std::size_t bytes, NativeStream stream) {
   Backend& owner = backend(device);
+  if (Recording* const capture = recording_of(owner, stream)) [[unlikely]]
+    return capture->allocate(owner, device, bytes, stream);
   stream_seen(stream);
   auto storage = std::make_unique<Storage>();
   storage->memory = owner.allocate(bytes ? bytes : 1, stream);
@@ -88,6 +91,8 @@ void note_use(Storage& storage, NativeStream stream) {
 
 void destroy_storage(Storage* storage) noexcept {
   if (!storage) return;
+  if (recording) [[unlikely]]
+    return recording->defer(storage);
   const NativeStream home = !storage->borrowed && stream_is_gone(storage->stream) ? nullptr : storage->stream;
   finish_uses(*storage, home);
   if (!storage->borrowed && storage->memory) storage->backend->release(storage->memory, home);

@@ -1,4 +1,4 @@
-// support/file_faults.h -- for tests: makes system calls of the file functions fail. Nothing else sets a hook.
+// support/file_faults.h -- lets a test make any system call on files fail.
 #pragma once
 
 #include <cstdint>

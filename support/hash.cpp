@@ -65,8 +65,7 @@ Chaining<W> compress(const Chaining<W>& in, const Block<W>& message, W counter, 
   v[14] = zero + length;
   v[15] = zero + flags;
   for (const auto& at : order) {
-    for (std::size_t i = 0; i < 4; ++i)
-      quarter(v, i, 4 + i, 8 + i, 12 + i, message[at[2 * i]], message[at[2 * i + 1]]);
+    for (std::size_t i = 0; i < 4; ++i) quarter(v, i, 4 + i, 8 + i, 12 + i, message[at[2 * i]], message[at[2 * i + 1]]);
     for (std::size_t i = 0; i < 4; ++i)
       quarter(v, i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4, message[at[8 + 2 * i]],
               message[at[8 + 2 * i + 1]]);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kiln {
@@ -17,6 +18,11 @@ struct KernelSource {
   std::string entry;                 ///< unmangled symbol of the kernel
   std::uint32_t argument_bytes = 0;  ///< size of the by-value argument block
   int max_threads = 0;               ///< __launch_bounds__, 0 for CPU kernels
+  /// Kernels of the user's own CUDA text: the C++ name of the kernel, e.g. "scale<float, 4>", whose lowered name
+  /// becomes the entry of the binary; `entry` then only names it in messages.
+  std::string expression;
+  /// Their headers by name: found by #include before any file.
+  std::vector<std::pair<std::string, std::string>> headers;
 };
 
 /// What changes the binary besides the text; hashed in this order.

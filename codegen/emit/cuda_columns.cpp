@@ -12,7 +12,12 @@ namespace kiln::codegen::cuda {
 ColumnWriter::ColumnWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options)
     : ReductionWriter(kernel, schedule, options),
       kept_(kernel.rank - kernel.reduced),
-      chain_(passes_count() > 1 || stages_.has_element_outputs) {}
+      chain_(passes_count() > 1 || stages_.has_element_outputs) {
+  if (schedule.form != Template::column_reduction) return;
+  find_row_gathers(static_cast<std::size_t>(kept_) - 1);
+  std::erase_if(row_gathers_, [this](const RowGather& gather) { return !stages_.per_element[gather.node]; });
+  name_row_gathers("[u]", "[u][k]");
+}
 
 std::string ColumnWriter::schedule_text() const {
   std::string text = fmt::format("columns, {} threads per block, vectors of {}, {} rows at a time", schedule_.block,
@@ -31,7 +36,11 @@ void ColumnWriter::statements() {
     for (std::size_t a = 0; a < kernel_.first_store(); ++a) {
       if (is_element(a)) all.push_back(a);
     }
-    load_rows(std::move(all), "at >= last");
+    std::vector<NodeId> indices;
+    for (const RowGather& gather : row_gathers_)
+      indices.push_back(kernel_.body[gather.node].operands[gather_displacement]);
+    column_values(indices);
+    load_rows(std::move(all), row_gathers_, "at >= last");
   }
   for (std::size_t pass = 0; pass < passes_count(); ++pass) {
     const bool everywhere = pass + 1 < passes_count() || stages_.has_element_outputs;
@@ -110,8 +119,8 @@ void ColumnWriter::accumulate(std::size_t pass) {
   line("{} batch[{}];", type, schedule_.items);
   unrolled("u", schedule_.items);
   if (needs_coordinates(operands(pass))) row_coordinates(row());
-  element_values(operands(pass), [this](std::size_t a) { return element_place(a); });
-  line("batch[u] = {} ? {} : {};", exists(), element_state(pass), identity(pass));
+  element_values(batch_operands(pass, schedule_.items), [this](std::size_t a) { return element_place(a); });
+  line("batch[u] = {} ? {} : {};", exists(), element_state(pass, schedule_.items), identity(pass));
   close();
   line("accumulate(s{0}[k], low{0}[k], {1}(batch));", pass, prelude_.use("tree"));
   close();
@@ -136,7 +145,7 @@ void ColumnWriter::read_rows(std::size_t pass) {
     unrolled("tail", 2);
     open(fmt::format("for (; tail ? row < last : row + {}u * blockDim.y < last; row += {}u * blockDim.y)",
                      schedule_.items - 1, schedule_.items));
-    load_rows(operands_below(operands(pass)), "tail && at >= last");
+    load_rows(operands_below(operands(pass)), gathers_below(operands(pass)), "tail && at >= last");
     accumulate(pass);
     close();
     close();
@@ -191,7 +200,7 @@ void ColumnWriter::element_outputs() {
     open(fmt::format("for ({} n = (last + step - 1) / step; n-- > 0;)", index_));
     line("const {} row = first + n * step;", index_);
     line("if (row >= last) continue;");
-    load_rows(operands_below(roots), "at >= last");
+    load_rows(operands_below(roots), gathers_below(roots), "at >= last");
   }
   for (const std::size_t a : stores(true)) {
     line("{} {}[{}][{}];", storage(a), access_name(a), schedule_.items, schedule_.vector);

@@ -35,7 +35,10 @@ class ColumnWriter : public ReductionWriter {
   void column_values(std::span<const NodeId> roots);
   void load_columns(std::size_t a);
   /// The loads of a batch, of those accesses that hold memory.
-  void load_rows(std::vector<std::size_t> loads, const std::string& beyond);
+  void load_rows(std::vector<std::size_t> loads, const std::vector<RowGather>& gathers, const std::string& beyond);
+  void load_batch(const std::vector<std::size_t>& loads, const std::string& beyond);
+  void load_batch_gathers(const std::vector<RowGather>& gathers, const std::string& beyond);
+  std::vector<RowGather> gathers_below(std::span<const NodeId> roots) const;
   void row_coordinates(const std::string& linear);
   std::string row_offset(std::size_t a) const;
   void decode(const std::string& linear, int first_axis, int end_axis);

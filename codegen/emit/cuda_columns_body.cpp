@@ -107,9 +107,14 @@ bool ColumnWriter::needs_coordinates(std::span<const NodeId> roots) const {
 }
 
 /// All loads of a batch. Row `at` reads the last one where it is `beyond` the end: no load waits for a branch.
-void ColumnWriter::load_rows(std::vector<std::size_t> loads, const std::string& beyond) {
+void ColumnWriter::load_rows(std::vector<std::size_t> loads, const std::vector<RowGather>& gathers,
+                             const std::string& beyond) {
   std::erase_if(loads, [this](std::size_t a) { return is_iota(a); });
-  if (loads.empty()) return;
+  if (!loads.empty()) load_batch(loads, beyond);
+  if (!gathers.empty()) load_batch_gathers(gathers, beyond);
+}
+
+void ColumnWriter::load_batch(const std::vector<std::size_t>& loads, const std::string& beyond) {
   for (const std::size_t a : loads) {
     const std::string columns = column_class(a) == AxisClass::broadcast ? "" : fmt::format("[{}]", schedule_.vector);
     line("{} {}[{}]{}{};", storage(a), access_name(a), schedule_.items, columns, schedule_.resident ? " = {}" : "");

@@ -29,6 +29,11 @@ std::string Writer::outer_offset(std::size_t a, const std::vector<int>& axes) co
   std::string text;
   for (const int axis : axes) {
     const auto at = static_cast<std::size_t>(axis);
+    if (kernel_.accesses[a].is_folded(at)) {
+      const std::string offset = folded_offset(a, at, fmt::format("c{}", axis));
+      text += is_iota(a) ? fmt::format(" + i64({})", offset) : " + " + offset;
+      continue;
+    }
     switch (kernel_.accesses[a].axes[at]) {
       case AxisClass::broadcast:
         break;

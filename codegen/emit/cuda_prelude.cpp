@@ -22,7 +22,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 28> table = {{
+constexpr std::array<Snippet, 34> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -65,6 +65,26 @@ DEVICE void write(T* to, const T (&from)[N]) {
   }
 }
 )"},
+    {"fetch", "Word", R"(
+template <int Width, class T>  // Width neighbours in one access
+DEVICE void fetch(T* to, const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+  Piece piece;
+  piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from);
+#pragma unroll
+  for (int k = 0; k < Width; ++k) to[k] = piece.at[k];
+}
+)"},
+    {"put", "Word", R"(
+template <int Width, class T>
+DEVICE void put(T* to, const T* from) {
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+  Piece piece;
+#pragma unroll
+  for (int k = 0; k < Width; ++k) piece.at[k] = from[k];
+  *reinterpret_cast<typename Word<Width * sizeof(T)>::type*>(to) = piece.word;
+}
+)"},
     {"gather", "", R"(
 template <int N, class T, class Step, class Count>  // element k of N is read if k < count
 DEVICE void gather(T (&to)[N], const T* from, Step stride, Count count) {
@@ -78,6 +98,22 @@ DEVICE void scatter(T* to, const T (&from)[N], Step stride, Count count) {
 #pragma unroll
   for (int k = 0; k < N; ++k) if (Count(k) < count) to[k * stride] = from[k];
 }
+)"},
+    {"clamp_at", "", R"(
+template <class I>  // the position that p, from -n to 2 n, becomes in an axis of n elements
+DEVICE I clamp_at(I p, I n) { return p < 0 ? 0 : p < n ? p : n - 1; }
+)"},
+    {"wrap_at", "", R"(
+template <class I>
+DEVICE I wrap_at(I p, I n) { return p < 0 ? p + n : p < n ? p : p - n; }
+)"},
+    {"reflect_at", "", R"(
+template <class I>
+DEVICE I reflect_at(I p, I n) { p = p < 0 ? -p : p; return p < n ? p : n - 1 - (p - (n - 1)); }
+)"},
+    {"symmetric_at", "", R"(
+template <class I>
+DEVICE I symmetric_at(I p, I n) { p = p < 0 ? -1 - p : p; return p < n ? p : n - 1 - (p - n); }
 )"},
     {"Divisor", "", R"(
 struct Divisor { u32 multiplier, shift; };

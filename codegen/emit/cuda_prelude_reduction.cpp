@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 30> table = {{
+constexpr std::array<Snippet, 35> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -86,26 +86,31 @@ DEVICE float maximum_of_f16(const u32 (&words)[N]) {
 }
 )"},
     {"ratio", "", R"(
-struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+struct Ratio { float divisor, reciprocal; bool plain; };
 DEVICE Ratio ratio(float divisor) {
-  const float high = __frcp_rn(divisor);
-  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+  return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+// Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
+DEVICE float divided(float a, const Ratio& by) {
+  const float q = a * by.reciprocal;
+  return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
 }
 )"},
     {"quotient", "ratio", R"(
 DEVICE float quotient(float a, const Ratio& by, bool& plain) {  // a / by.divisor unless it makes plain false
   const u32 bits = __float_as_uint(a), magnitude = bits & 0x7fffffffu;
   plain &= (magnitude - 0x21800000u <= 0x3c000000u) | (bits == 0u);  // 2^-60 to 2^60, or +0
-  const float q = fmaf(a, by.high, a * by.low);
-  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+  return divided(a, by);
 }
 )"},
-    {"share", "ratio", R"(
-DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
-  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
-  const float q = fmaf(a, by.high, a * by.low);
-  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+    {"exp_below", "exp2_approximate maximum_f32", R"(
+DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
+  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
+  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
 }
+)"},
+    {"term_is_plain", "", R"(
+DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
 )"},
     {"take", "", R"(
 template <class T, int N>
@@ -174,6 +179,41 @@ DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e
 #pragma unroll
     for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
   m[0] = highest[0];
+}
+)"},
+    {"join_deviations", "reciprocal_approximate", R"(
+// n elements, their mean, and the sum of their squared deviations from it. Nothing overflows that is multiplied by the
+// 0 of an empty state.
+DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float mean0, float sum0, float n1, float mean1,
+                            float sum1) {
+  n = n0 + n1;
+  const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean0;
+  mean = fmaf(difference, share, mean0);
+  sum = fmaf(difference * (n0 * share), difference, sum0 + sum1);
+}
+)"},
+    {"tree_deviations", "", R"(
+template <int N>  // the joint state is left in n[0], mean[0] and sum[0]; without division where every n is known
+DEVICE void tree_deviations(float (&n)[N], float (&mean)[N], float (&sum)[N]) {
+  if (N == 1) return;
+  float count[N], shift[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) count[k] = n[k];
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) count[k] += count[k + w], sum[k] += sum[k + w];
+  const float part = 1.0f / (count[0] < 1.0f ? 1.0f : count[0]), origin = mean[0], low = __fmul_rn(origin, part);
+#pragma unroll
+  for (int k = 0; k < N; ++k) shift[k] = (__fmul_rn(mean[k], part) - low) * n[k];  // 0 where all are equal
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) shift[k] += shift[k + w];
+  const float joint = origin + shift[0];
+#pragma unroll
+  for (int k = 0; k < N; ++k) sum[0] = fmaf((mean[k] - joint) * n[k], mean[k] - joint, sum[0]);
+  n[0] = count[0], mean[0] = joint;
 }
 )"},
     {"tree", "", R"(
@@ -251,6 +291,16 @@ DEVICE void copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 )"},
     {"copy_wait", "copy_async", ""},
+    {"copy_commit", "copy_async", R"(
+#if __CUDA_ARCH__ >= 900
+DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Groups>
+DEVICE void copy_wait_group() {  // until so many groups of copies or less are on their way
+  asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+}
+#endif
+)"},
+    {"copy_wait_group", "copy_commit", ""},
     {"join_cluster", "join_lanes cluster_rank cluster_barrier", R"(
 #if __CUDA_ARCH__ >= 900
 template <class State>

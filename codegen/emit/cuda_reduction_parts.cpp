@@ -12,6 +12,13 @@ bool is_of_scan(const Graph& graph, const Node& node) {
   return node.kind == NodeKind::element && graph[node.operands[0]].kind == NodeKind::scan;
 }
 
+/// Initialisers of what fills the state up to the alignment of the next component, or of the whole state.
+std::string skipped(std::size_t& bytes, std::size_t alignment) {
+  std::string text;
+  for (std::size_t pieces = state_gap(bytes, alignment).size(); pieces > 0; --pieces) text += ", 0";
+  return text;
+}
+
 }  // namespace
 
 std::string state_field(const Monoid& monoid, std::size_t r, std::size_t c) {
@@ -53,6 +60,30 @@ std::vector<NodeId> ReductionWriter::operands(std::size_t pass) const {
   std::vector<NodeId> nodes;
   for (const Monoid& monoid : monoids_[pass]) {
     for (const StateComponent& component : monoid.components) nodes.push_back(component.value);
+  }
+  return nodes;
+}
+
+std::vector<DType> state_gap(std::size_t& bytes, std::size_t alignment) {
+  std::vector<DType> pieces;
+  while (bytes % alignment != 0) {
+    pieces.push_back(bytes % 2 != 0 ? DType::u8 : bytes % 4 != 0 ? DType::u16 : DType::u32);
+    bytes += size_of(pieces.back());
+  }
+  return pieces;
+}
+
+bool is_f32_deviations(const Monoid& monoid) {
+  return monoid.kind == Reduction::squared_deviations && monoid.components.size() == 3 &&
+         monoid.components[0].type == DType::f32;
+}
+
+std::vector<NodeId> ReductionWriter::batch_operands(std::size_t pass, int size) const {
+  std::vector<NodeId> nodes;
+  for (const Monoid& monoid : monoids_[pass]) {
+    for (std::size_t c = 0; c < monoid.components.size(); ++c) {
+      if (size < 2 || c < 2 || !is_f32_deviations(monoid)) nodes.push_back(monoid.components[c].value);
+    }
   }
   return nodes;
 }
@@ -118,22 +149,34 @@ void ReductionWriter::element_values(std::span<const NodeId> roots, const Place&
   }
 }
 
-std::string ReductionWriter::element_state(std::size_t pass) const {
+std::string ReductionWriter::element_state(std::size_t pass, int batch) const {
   std::string text;
-  for (const NodeId node : operands(pass)) text += (text.empty() ? "" : ", ") + names_[node];
-  return fmt::format("{}{{{}}}", state_type(pass), text);
+  std::size_t bytes = 0;
+  for (const Monoid& monoid : monoids_[pass]) {
+    for (std::size_t c = 0; c < monoid.components.size(); ++c) {
+      const bool found_later = batch > 1 && c == 2 && is_f32_deviations(monoid);
+      text += skipped(bytes, size_of(monoid.components[c].type));
+      bytes += size_of(monoid.components[c].type);
+      text += (text.empty() ? "" : ", ") +
+              (found_later ? literal(DType::f32, 0x80000000u) : names_[monoid.components[c].value]);
+    }
+  }
+  return fmt::format("{}{{{}{}}}", state_type(pass), text, skipped(bytes, 8));
 }
 
 std::string ReductionWriter::identity(std::size_t pass) const {
   std::string text;
+  std::size_t bytes = 0;
   for (const Monoid& monoid : monoids_[pass]) {
     for (const StateComponent& component : monoid.components) {
+      text += skipped(bytes, size_of(component.type));
+      bytes += size_of(component.type);
       if (!text.empty()) text += ", ";
       text +=
           component.identity == no_node ? literal(component.type, component.identity_bits) : names_[component.identity];
     }
   }
-  return fmt::format("{}{{{}}}", state_type(pass), text);
+  return fmt::format("{}{{{}{}}}", state_type(pass), text, skipped(bytes, 8));
 }
 
 void ReductionWriter::name_results(std::size_t pass, const std::string& variable) {

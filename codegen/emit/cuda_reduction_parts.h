@@ -20,6 +20,12 @@ namespace kiln::codegen::cuda {
 /// "s2" or "s2_1": the field of component `c` of reduction `r`.
 std::string state_field(const Monoid& monoid, std::size_t r, std::size_t c);
 
+/// Unsigned integers that fill a state of `bytes` bytes up to `alignment`; their sizes are added to `bytes`.
+std::vector<DType> state_gap(std::size_t& bytes, std::size_t alignment);
+
+/// (count, mean, sum of squared deviations) of floats, for which there are joins of their own.
+bool is_f32_deviations(const Monoid& monoid);
+
 class ReductionWriter : public Writer {
  public:
   ReductionWriter(const Kernel& kernel, const Schedule& schedule, const EmitOptions& options);
@@ -51,8 +57,11 @@ class ReductionWriter : public Writer {
   void element_values(std::span<const NodeId> roots, const Place& place);
   /// How the form computes node `id` of an element in its own way, or "".
   virtual std::string special_text(NodeId) { return ""; }
-  /// "State0{v4, v7}" of the current element; "State0{...}" that is neutral.
-  std::string element_state(std::size_t pass) const;
+  /// What of operands() an element contributes to a batch of `size` states. Among several, squared deviations find
+  /// infinities and NaN themselves.
+  std::vector<NodeId> batch_operands(std::size_t pass, int size) const;
+  /// "State0{v4, v7}" of the current element, one of `batch`; "State0{...}" that is neutral.
+  std::string element_state(std::size_t pass, int batch = 1) const;
   std::string identity(std::size_t pass) const;
   /// From here on the reductions of `pass` are the fields of `variable`.
   void name_results(std::size_t pass, const std::string& variable);

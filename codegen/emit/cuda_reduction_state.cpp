@@ -55,9 +55,18 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
     return is_plain(monoid.kind) || is_f32_logsumexp(monoid);
   });
   line("static constexpr bool symmetric = {};", symmetric);
+  // Whole states are stored and read word by word: what no component fills is written too.
+  std::size_t bytes = 0;
+  int gaps = 0;
+  const auto fill = [&](std::size_t alignment) {
+    for (const DType piece : state_gap(bytes, alignment)) line("{} unused{};", value_type(piece), gaps++);
+  };
   each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
+    fill(size_of(component.type));
     line("{} {};", value_type(component.type), field);
+    bytes += size_of(component.type);
   });
+  fill(8);
   --indent_;
   line("}};");
   print_join(type, monoids);
@@ -72,12 +81,17 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
 /// Folds log2(e) into the exponent, and one comparison keeps inf - inf from arising.
 void ReductionWriter::print_join(const std::string& type, std::span<const Monoid> monoids) {
   open(fmt::format("DEVICE {0} join(const {0}& a, const {0}& b)", type));
-  line("{} r;", type);
+  line("{0} r = {0}();", type);
   for (std::size_t r = 0; r < monoids.size(); ++r) {
     const Monoid& monoid = monoids[r];
     if (is_f32_logsumexp(monoid)) {
       line("join_logsumexp(r.s{0}_0, r.s{0}_1, a.s{0}_0, a.s{0}_1, b.s{0}_0, b.s{0}_1);", r);
       prelude_.use("join_logsumexp");
+      continue;
+    }
+    if (is_f32_deviations(monoid)) {
+      line("{1}(r.s{0}_0, r.s{0}_1, r.s{0}_2, a.s{0}_0, a.s{0}_1, a.s{0}_2, b.s{0}_0, b.s{0}_1, b.s{0}_2);", r,
+           prelude_.use("join_deviations"));
       continue;
     }
     const Graph& graph = monoid.combine;
@@ -103,7 +117,7 @@ void ReductionWriter::print_join(const std::string& type, std::span<const Monoid
 
 void ReductionWriter::print_shuffle(const std::string& type, std::span<const Monoid> monoids) {
   open(fmt::format("DEVICE {0} shuffle(const {0}& s, int mask)", type));
-  line("{} r;", type);
+  line("{0} r = {0}();", type);
   each_component(monoids, [&](std::size_t, std::size_t, const StateComponent& component, const std::string& field) {
     line("r.{} = {};", field, shuffled(component.type, field));
   });
@@ -130,22 +144,31 @@ void ReductionWriter::print_running(const std::string& type, std::span<const Mon
   close();
 }
 
-/// Of a batch, a log-sum-exp takes the maximum first and then one exponential per element.
+/// Of a batch, a log-sum-exp takes the maximum first and then one exponential per element; squared deviations take the
+/// mean first and then no division per element.
 void ReductionWriter::print_tree(const std::string& type, std::span<const Monoid> monoids) {
-  if (std::none_of(monoids.begin(), monoids.end(), is_f32_logsumexp)) return;
+  const auto is_special = [](const Monoid& monoid) { return is_f32_logsumexp(monoid) || is_f32_deviations(monoid); };
+  if (std::none_of(monoids.begin(), monoids.end(), is_special)) return;
   line("template <int N>");
   open(fmt::format("DEVICE {0} tree({0} (&s)[N])", type));
+  std::string results;
   for (std::size_t r = 0; r < monoids.size(); ++r) {
-    if (!is_f32_logsumexp(monoids[r])) continue;
-    line("float m{0}[N], e{0}[N];", r);
+    if (!is_special(monoids[r])) continue;
+    std::string declared, copied, passed;
+    for (std::size_t c = 0; c < monoids[r].components.size(); ++c) {
+      const std::string separator = c > 0 ? ", " : "", local = fmt::format("c{}_{}", r, c);
+      declared += fmt::format("{}{}[N]", separator, local);
+      copied += fmt::format("{}{}[k] = s[k].s{}_{}", separator, local, r, c);
+      passed += separator + local;
+      results += fmt::format("{0}t.s{1}_{2} = {3}[0]", results.empty() ? "" : ", ", r, c, local);
+    }
+    line("float {};", declared);
     text_ += "#pragma unroll\n";
-    line("for (int k = 0; k < N; ++k) m{0}[k] = s[k].s{0}_0, e{0}[k] = s[k].s{0}_1;", r);
-    line("{0}(m{1}, e{1});", prelude_.use("tree_logsumexp"), r);
+    line("for (int k = 0; k < N; ++k) {};", copied);
+    line("{}({});", prelude_.use(is_f32_logsumexp(monoids[r]) ? "tree_logsumexp" : "tree_deviations"), passed);
   }
   line("{0} t = {1}<{0}, N>(s);", type, prelude_.use("tree"));
-  for (std::size_t r = 0; r < monoids.size(); ++r) {
-    if (is_f32_logsumexp(monoids[r])) line("t.s{0}_0 = m{0}[0], t.s{0}_1 = e{0}[0];", r);
-  }
+  line("{};", results);
   line("return t;");
   close();
 }

@@ -18,12 +18,17 @@ std::string RowWriter::tile_size() const {
   return fmt::format("{}u", schedule_.lanes * schedule_.items * schedule_.vector);
 }
 
+RowWriter::Range RowWriter::vectors() const {
+  if (part_ != Part::shared) return {part_ == Part::all ? 0 : schedule_.tile, schedule_.items};
+  if (chunk_ < 0) return {0, schedule_.tile};
+  return {chunk_ * chunk_vectors, std::min(schedule_.tile, (chunk_ + 1) * chunk_vectors)};
+}
+
 /// `first` is the position of the tile; rows that are held begin at 0.
 void RowWriter::open_vectors(std::span<const std::size_t> accesses, bool compared) {
   if (part_ != Part::all) {
-    text_ += part_ == Part::shared ? "#pragma unroll 4\n" : "#pragma unroll\n";
-    open(part_ == Part::shared ? fmt::format("for (int u = 0; u < {}; ++u)", schedule_.tile)
-                               : fmt::format("for (int u = {}; u < {}; ++u)", schedule_.tile, schedule_.items));
+    text_ += part_ == Part::shared && chunk_ < 0 ? "#pragma unroll 4\n" : "#pragma unroll\n";
+    open(fmt::format("for (int u = {}; u < {}; ++u)", vectors().first, vectors().end));
   } else if (schedule_.items > 1) {
     unrolled("u", schedule_.items);
   } else {
@@ -138,6 +143,7 @@ bool RowWriter::is_packed(std::size_t a) const {
 std::string RowWriter::special_text(NodeId id) {
   const Node& node = kernel_.body[id];
   if (const std::string text = division_text(node); !text.empty()) return text;
+  if (const std::string text = term_text(id); !text.empty()) return text;
   if (node.kind != NodeKind::cast || node.type != DType::f32) return "";
   const Node& operand = kernel_.body[node.operands[0]];
   const auto a = static_cast<std::size_t>(operand.payload);

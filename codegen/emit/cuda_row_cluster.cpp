@@ -1,5 +1,8 @@
 // codegen/emit/cuda_row_cluster.cpp -- rows that several blocks hold together: the first vectors of each thread in
 // shared memory, the others in registers.
+//
+// Where a cluster fills its multiprocessors, clusters take rows in turn: as soon as a vector is written, its place is
+// filled with that of the next row, which the first pass awaits chunk by chunk.
 #include "codegen/emit/cuda_row_reduction.h"
 #include "codegen/emit/cuda_types.h"
 
@@ -9,7 +12,8 @@ namespace kiln::codegen::cuda {
 void RowWriter::declare_shared(std::span<const std::size_t> held) {
   std::string text = "struct alignas(16) Shared {\n";
   for (std::size_t pass = 0; pass < passes_count(); ++pass)
-    text += fmt::format("  {0} shared{1}[{2}], blocks{1}[{3}];\n", state_type(pass), pass, warps(), schedule_.cluster);
+    text += fmt::format("  {0} shared{1}[{2}], blocks{1}{4}[{3}];\n", state_type(pass), pass, warps(),
+                        schedule_.cluster, prefetches() ? "[2]" : "");
   for (const std::size_t a : held) {
     if (schedule_.tile == 0) continue;
     const std::size_t bytes = size_of(kernel_.accesses[a].type) * static_cast<std::size_t>(schedule_.vector);
@@ -29,19 +33,81 @@ void RowWriter::load_cluster(std::span<const std::size_t> held) {
     for (const std::size_t a : held)
       line("{}(shared.{}[u][threadIdx.x], {}, {});", prelude_.use("copy_async"), access_name(a), place(a),
            predicated ? fmt::format("j < {}", length()) : "true");
+    if (prefetches())
+      line("if (u % {} == {} || u == {}) {}();", chunk_vectors, chunk_vectors - 1, schedule_.tile - 1,
+           prelude_.use("copy_commit"));
     close();
   }
   part_ = Part::registers;
   load_vectors(held, predicated);
+  if (prefetches()) return;
   if (schedule_.tile > 0) line("{}();", prelude_.use("copy_wait"));
   line("{}();  // every block has started and may be written to", prelude_.use("cluster_barrier"));
 }
 
-void RowWriter::each_part(const std::function<void()>& statements) {
-  for (const Part part : {Part::shared, Part::registers}) {
-    part_ = part;
-    if (part == Part::shared ? schedule_.tile > 0 : schedule_.items > schedule_.tile) statements();
+/// The loop over the rows of this cluster. Pointers of `held` are those of the next row, of `others` of the row at
+/// hand.
+void RowWriter::cluster_rows(std::span<const std::size_t> held, std::span<const std::size_t> others) {
+  std::string rows = extent(0);
+  for (int axis = 1; axis < kept(); ++axis) rows += " * " + extent(static_cast<std::size_t>(axis));
+  line("const {} rows = {}, step = gridDim.x / {}u;", index_, rows, schedule_.cluster);
+  row_ = fmt::format("blockIdx.x / {}u", schedule_.cluster);
+  line("{{");
+  ++indent_;
+  row_position(held, false);
+  load_cluster(held);
+  close();
+  line("{}();  // every block has started and may be written to", prelude_.use("cluster_barrier"));
+  line("u32 turn = 0;");
+  open(fmt::format("for ({} at = {}; at < rows; at += step, turn ^= 1)", index_, row_));
+  line("const bool more = at + step < rows;");
+  line("const {} next = more ? at + step : at;", index_);
+  row_ = "next";
+  row_position(held, false);
+  const std::vector<std::string> next = pointers_;
+  line("{{");
+  ++indent_;
+  row_ = "at";
+  declare_row(others);
+  for (const std::size_t a : held) pointers_[a] = next[a];
+}
+
+std::vector<std::size_t> RowWriter::held_loads() const {
+  std::vector<std::size_t> loads;
+  for (std::size_t a = 0; a < held_.size(); ++a) {
+    if (held_[a]) loads.push_back(a);
   }
+  return loads;
+}
+
+/// The places of the chunk at hand get the vectors of the next row.
+void RowWriter::copy_next(std::span<const std::size_t> held, bool predicated) {
+  open("if (more)");
+  open_vectors(held, predicated);
+  for (const std::size_t a : held)
+    line("{}(shared.{}[u][threadIdx.x], {}, {});", prelude_.use("copy_async"), access_name(a), place(a),
+         predicated ? fmt::format("j < {}", length()) : "true");
+  close();
+  line("{}();", prelude_.use("copy_commit"));
+  close();
+}
+
+/// Results of clusters that take rows in turn come from the registers first: those are filled again sooner.
+void RowWriter::each_part(bool by_chunk, const std::function<void()>& statements) {
+  const bool writes = stage_ == passes_count(), awaits = prefetches() && stage_ == 0;
+  const auto registers = [&] {
+    part_ = Part::registers;
+    if (schedule_.items > schedule_.tile) statements();
+  };
+  if (writes && prefetches()) registers();
+  part_ = Part::shared;
+  if (schedule_.tile > 0 && !by_chunk && !awaits) statements();
+  for (chunk_ = 0; (by_chunk || awaits) && chunk_ < chunks(); ++chunk_) {
+    if (awaits) line("{}<{}>();", prelude_.use("copy_wait_group"), chunks() - 1 - chunk_);
+    statements();
+  }
+  chunk_ = -1;
+  if (!writes || !prefetches()) registers();
 }
 
 void RowWriter::read_shared(std::span<const std::size_t> loads) {
@@ -66,8 +132,8 @@ void RowWriter::cluster_state(std::size_t pass, bool predicated) {
   read_shared(loads);
   line("{} e[{}];", state_type(pass), schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
-  element_values(roots, [&](std::size_t a) { return element_place(a); });
-  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass));
+  element_values(batch_operands(pass, schedule_.vector), [&](std::size_t a) { return element_place(a); });
+  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass, schedule_.vector));
   if (schedule_.vector > 1) close();
   const std::string state = fmt::format("{}(e)", prelude_.use("tree"));
   line("accumulate(s{0}, low{0}, {1});", pass,

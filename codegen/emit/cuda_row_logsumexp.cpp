@@ -7,7 +7,7 @@ namespace kiln::codegen::cuda {
 
 /// True where a step computes a log-sum-exp in f32 and nothing else, of values that are cheap to have twice.
 bool RowWriter::sums_exponentials(std::size_t pass) const {
-  if (schedule_.resident || monoids_[pass].size() != 1) return false;
+  if ((schedule_.resident && !is_cluster()) || monoids_[pass].size() != 1) return false;
   const Monoid& monoid = monoids_[pass][0];
   if (monoid.kind != Reduction::logsumexp || monoid.components.size() != 2) return false;
   const Node& value = kernel_.body[monoid.components[0].value];
@@ -22,10 +22,14 @@ void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
   const NodeId value = monoids_[pass][0].components[0].value;
   const std::vector<NodeId> roots = {value};
   const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
-  const std::string k = schedule_.vector > 1 ? "k" : "0", u = schedule_.items > 1 ? "u" : "0";
+  const std::vector<std::size_t> loads = loads_below(roots);
+  const auto [first, end] = vectors();
+  const std::string k = schedule_.vector > 1 ? "k" : "0";
+  const std::string u = first > 0 ? fmt::format("u - {}", first) : schedule_.items > 1 ? "u" : "0";
   const std::string packed = by_element ? "" : packed_maximum(value);
   line("float highest = s{}.s0_0;", pass);
   open_vectors({}, predicated);
+  read_shared(loads);
   if (!packed.empty()) {
     line("{}highest = {}(highest, {});", predicated ? fmt::format("if (j < {}) ", length()) : "",
          prelude_.use("maximum_f32"), packed);
@@ -39,9 +43,10 @@ void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
   }
   close();
   line("const float base = {}(highest);", prelude_.use("exponential_base"));
-  line("float sums[{}];", schedule_.items);
+  line("float sums[{}];", end - first);
   ++stage_;  // values are unpacked again: kept from the first loop, they would take twice the registers
   open_vectors({}, predicated);
+  read_shared(loads);
   line("float e[{}];", schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
   element_values(roots, [&](std::size_t a) { return element_place(a); });
@@ -54,6 +59,13 @@ void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
   --stage_;
   line("s{0}.s0_1 = s{0}.s0_1 * exp2_approximate((s{0}.s0_0 - base) * 0x1.715476p+0f) + sum_of(sums);", pass);
   line("s{}.s0_0 = highest;", pass);
+}
+
+void RowWriter::cluster_logsumexp(std::size_t pass, bool predicated) {
+  line("{{");
+  ++indent_;
+  logsumexp_tile(pass, predicated);
+  close();
 }
 
 }  // namespace kiln::codegen::cuda

@@ -5,13 +5,74 @@
 
 #include "codegen/emit/cuda_row_reduction.h"
 #include "codegen/emit/cuda_types.h"
+#include "codegen/ir/exponential_terms.h"
 
 namespace kiln::codegen::cuda {
 
-/// Divisors that all elements of a row share. A quotient by the reciprocal in two parts is rounded like a division as
-/// long as nothing comes near the ends of the range; a vector where something does is divided again.
+/// Terms of sums that reductions of `pass` and nothing else needs: an error of 2^-24 |x - max| of exp(x - max) is below
+/// that of the largest term, which is 1.
+void RowWriter::choose_summed_terms(std::size_t pass) {
+  term_forms_.assign(kernel_.body.size(), TermForm::function);
+  if (options_.fast_math) return;
+  const Graph& graph = kernel_.body;
+  const std::vector<char> needed = below(operands(pass));
+  for (const Monoid& monoid : monoids_[pass]) {
+    const NodeId term = monoid.components[0].value;
+    if (monoid.kind == Reduction::sum && monoid.components.size() == 1 && is_exponential_term(graph, term))
+      term_forms_[term] = TermForm::summed;
+  }
+  for (const Monoid& monoid : monoids_[pass]) {
+    for (const StateComponent& component : monoid.components) {
+      if (monoid.kind != Reduction::sum || monoid.components.size() > 1)
+        term_forms_[component.value] = TermForm::function;
+    }
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!needed[id] || graph[id].kind == NodeKind::reduce) continue;
+    for (const NodeId operand : graph[id].inputs()) term_forms_[operand] = TermForm::function;
+  }
+}
+
+/// Terms of which only the share of their sum is needed: the quotient is checked anyway.
+void RowWriter::choose_divided_terms(const std::vector<char>& needed, std::span<const NodeId> roots) {
+  const Graph& graph = kernel_.body;
+  term_forms_.assign(graph.size(), TermForm::function);
+  exponents_.clear();
+  std::vector<char> other_use(graph.size(), 0);
+  for (const NodeId root : roots) other_use[root] = 1;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!needed[id]) continue;
+    const Node& node = graph[id];
+    const bool divides = node.kind == NodeKind::operation && node.op == Op::div && ratios_.contains(node.operands[1]) &&
+                         is_sum_of_terms(graph, node.operands[1], node.operands[0]);
+    for (const NodeId operand : node.inputs()) {
+      if (divides && operand == node.operands[0]) {
+        term_forms_[operand] = TermForm::divided;
+      } else {
+        other_use[operand] = 1;
+      }
+    }
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (other_use[id]) term_forms_[id] = TermForm::function;
+    if (term_forms_[id] == TermForm::divided) exponents_.push_back(graph[id].operands[0]);
+  }
+}
+
+std::string RowWriter::term_text(NodeId id) {
+  if (term_forms_.empty() || term_forms_[id] == TermForm::function) return "";
+  const std::string& exponent = name(kernel_.body[id].operands[0]);
+  if (term_forms_[id] == TermForm::summed)
+    return fmt::format("{}({} * 0x1.715476p+0f)", prelude_.use("exp2_approximate"), exponent);
+  return divides_fast_ ? fmt::format("{}({})", prelude_.use("exp_below"), exponent) : "";
+}
+
+/// Divisors that all elements of a row share. A quotient by the reciprocal is rounded like a division as long as
+/// nothing comes near the ends of the range; a vector where something does is divided again.
 void RowWriter::declare_ratios(std::span<const NodeId> roots) {
   ratios_.clear();
+  exponents_.clear();
+  term_forms_.clear();
   if (options_.fast_math) return;
   const Graph& graph = kernel_.body;
   std::vector<char> needed(graph.size(), 0);
@@ -28,19 +89,17 @@ void RowWriter::declare_ratios(std::span<const NodeId> roots) {
     line("const Ratio {} = {}({});", ratio, prelude_.use("ratio"), name(divisor));
     ratios_[divisor] = ratio;
   }
+  choose_divided_terms(needed, roots);
 }
 
 std::string RowWriter::division_text(const Node& node) {
   if (!divides_fast_ || node.kind != NodeKind::operation || node.op != Op::div || node.payload != 0) return "";
   const auto ratio = ratios_.find(node.operands[1]);
   if (ratio == ratios_.end() || !stages_.per_element[node.operands[0]]) return "";
-  const Node& dividend = kernel_.body[node.operands[0]];
-  const Node& divisor = kernel_.body[node.operands[1]];
-  const bool is_term = dividend.kind == NodeKind::operation && dividend.op == Op::exp &&
-                       divisor.kind == NodeKind::reduce && kernel_.body.reduction(divisor).kind == Reduction::sum &&
-                       divisor.operands[0] == node.operands[0];
-  return fmt::format("{}({}, {}, plain)", prelude_.use(is_term ? "share" : "quotient"), name(node.operands[0]),
-                     ratio->second);
+  const std::string& dividend = name(node.operands[0]);
+  if (term_forms_[node.operands[0]] == TermForm::divided)
+    return fmt::format("divided({}, {})", dividend, ratio->second);
+  return fmt::format("{}({}, {}, plain)", prelude_.use("quotient"), dividend, ratio->second);
 }
 
 void RowWriter::element_outputs() {
@@ -51,7 +110,7 @@ void RowWriter::element_outputs() {
   row_values(roots, [&](std::size_t a) { return row_place(a); });
   declare_ratios(roots);
   each_tile([&](bool predicated) {
-    if (is_cluster()) return each_part([&] { store_tile(roots, outputs, predicated); });
+    if (is_cluster()) return each_part(prefetches(), [&] { store_tile(roots, outputs, predicated); });
     store_tile(roots, outputs, predicated);
   });
 }
@@ -65,6 +124,8 @@ void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::s
   std::vector<std::size_t> moved = {outputs.begin(), outputs.end()};
   std::copy_if(loads.begin(), loads.end(), std::back_inserter(moved),
                [&](std::size_t a) { return is_iota(a) || (schedule_.resident && is_late(a)); });
+  const std::vector<std::size_t> next = is_cluster() && prefetches() ? held_loads() : std::vector<std::size_t>();
+  moved.insert(moved.end(), next.begin(), next.end());
   open_vectors(moved, predicated);
   read_shared(loads);
   for (const std::size_t a : loads) {
@@ -81,21 +142,42 @@ void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::s
     for (const auto& [divisor, ratio] : ratios_) plain += (plain.empty() ? "" : " && ") + ratio + ".plain";
     line("bool plain = {};", plain);
   }
+  if (!exponents_.empty()) line("float lowest = 0.0f;");
   divides_fast_ = true;
   store_elements(roots, outputs);
   divides_fast_ = false;
+  if (!exponents_.empty()) check_exponents();
   if (!ratios_.empty()) {
     open("if (!plain)");
     store_elements(roots, outputs);
     close();
   }
   for (const std::size_t a : outputs) store_vector(a, predicated);
+  if (part_ == Part::registers && !next.empty()) {
+    open("if (more)");
+    for (const std::size_t a : next) load_vector(a, predicated);
+    close();
+  }
+  close();
+  if (part_ == Part::shared && !next.empty()) copy_next(next, predicated);
+}
+
+/// One comparison per vector tells that nothing comes near the ends of the range; else each exponent is looked at: a
+/// masked element, whose term is 0, is divided well.
+void RowWriter::check_exponents() {
+  open("if (lowest < -0x1.4cp+5f)");
+  if (schedule_.vector > 1) unrolled("k", schedule_.vector);
+  element_values(exponents_, [&](std::size_t a) { return element_place(a); });
+  for (const NodeId exponent : exponents_) line("plain &= {}({});", prelude_.use("term_is_plain"), name(exponent));
+  if (schedule_.vector > 1) close();
   close();
 }
 
 void RowWriter::store_elements(std::span<const NodeId> roots, std::span<const std::size_t> outputs) {
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
   element_values(roots, [&](std::size_t a) { return element_place(a); });
+  for (const NodeId exponent : divides_fast_ ? exponents_ : std::vector<NodeId>())
+    line("lowest = {}(lowest, {});", prelude_.use("minimum_f32"), name(exponent));
   for (std::size_t o = 0; o < outputs.size(); ++o) line("{} = {};", element_place(outputs[o]), name(roots[o]));
   if (schedule_.vector > 1) close();
 }

@@ -55,8 +55,10 @@ void RowWriter::statements() {
   }
   if (is_cluster()) declare_shared(held);
   part_ = is_cluster() ? Part::registers : Part::all;
-  if (!prefetches()) declare_loads(held);
-  if (prefetches()) {
+  if (!prefetches() || is_cluster()) declare_loads(held);
+  if (prefetches() && is_cluster()) {
+    cluster_rows(held, others);
+  } else if (prefetches()) {
     next_rows(held);
     declare_row(others);
   } else if (several_rows()) {
@@ -79,6 +81,7 @@ void RowWriter::statements() {
   element_outputs();
   row_outputs();
   if (several_rows() || prefetches()) close();
+  if (prefetches() && is_cluster()) close();
 }
 
 /// The loop over the rows of this block; the next row is on its way while one is worked on.
@@ -168,7 +171,7 @@ void RowWriter::decode_row(const std::string& row, std::span<const std::size_t> 
 void RowWriter::declare_row(std::span<const std::size_t> accesses) {
   row_position(accesses, true);
   for (const std::size_t a : accesses) {
-    if (!is_iota(a) && !is_store(a) && !is_per_element(kernel_, kernel_.accesses[a]))
+    if (!is_iota(a) && !is_gathered(a) && !is_store(a) && !is_per_element(kernel_, kernel_.accesses[a]))
       line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
   }
 }
@@ -206,6 +209,7 @@ void RowWriter::passes() {
       line("const {} identity{} = {};", state_type(pass), pass, identity(pass));
     if (!schedule_.resident || is_cluster()) line("{} s{} = identity{};", state_type(pass), pass, pass);
     if (runs_on(pass)) line("{0} low{1} = {0}();", state_type(pass), pass);
+    choose_summed_terms(pass);
     each_tile([&](bool predicated) { accumulate_tile(pass, predicated); });
     if (runs_on(pass)) line("s{0} = total(s{0}, low{0});", pass);
     join_pass(pass);
@@ -222,7 +226,10 @@ void RowWriter::accumulate_tile(std::size_t pass, bool predicated) {
     declare_loads(loads);
     load_vectors(loads, predicated);
   }
-  if (is_cluster()) return each_part([&] { cluster_state(pass, predicated); });
+  if (is_cluster())
+    return each_part(sums_exponentials(pass), [&] {
+      sums_exponentials(pass) ? cluster_logsumexp(pass, predicated) : cluster_state(pass, predicated);
+    });
   if (sums_exponentials(pass)) return logsumexp_tile(pass, predicated);
   tile_state(pass, predicated);
   const std::string joined = fmt::format("{}(t{})", prelude_.use("tree"), pass);
@@ -244,14 +251,14 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   const std::string u = schedule_.items > 1 ? "u" : "0";
   if (const std::string maximum = by_element || !is_lone_maximum(pass) ? "" : packed_maximum(roots[0]);
       !maximum.empty()) {
-    line("t{}[{}] = {}{{{}}};", pass, u, state_type(pass), maximum);
+    line("t{}[{}] = {}{{{}, 0}};", pass, u, state_type(pass), maximum);
     if (predicated) line("if (j >= {}) t{}[{}] = identity{};", length(), pass, u, pass);
     return close();
   }
   line("{} e[{}];", state_type(pass), schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
-  element_values(roots, [&](std::size_t a) { return element_place(a); });
-  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass));
+  element_values(batch_operands(pass, schedule_.vector), [&](std::size_t a) { return element_place(a); });
+  line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass, schedule_.vector));
   if (by_element) line("if (j + k >= {}) e[k] = identity{};", length(), pass);
   if (schedule_.vector > 1) close();
   line("t{}[{}] = {}(e);", pass, u, prelude_.use("tree"));
@@ -267,9 +274,11 @@ void RowWriter::join_pass(std::size_t pass) {
   // The first warp is enough where it writes the results, or sends them on.
   const bool everywhere = !schedule_.split && !is_cluster() && (pass + 1 < passes_count() || !stores(true).empty());
   line("s{0} = {1}<{2}{5}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(),
-       prefetches() ? "[turn]" : row_piece(), is_cluster() ? "shared." : "", everywhere ? "" : ", false");
+       prefetches() && !is_cluster() ? "[turn]" : row_piece(), is_cluster() ? "shared." : "",
+       everywhere ? "" : ", false");
   if (is_cluster())
-    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0});", pass, prelude_.use("join_cluster"), schedule_.cluster);
+    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0}{3});", pass, prelude_.use("join_cluster"), schedule_.cluster,
+         prefetches() ? "[turn]" : "");
   if (!schedule_.split) return;
   const std::string row = kept() > 0 ? " + row * gridDim.x" : "", counter = kept() > 0 ? " + row" : "";
   line("if (!{0}<{1}>(s{2}, identity{2}, reinterpret_cast<{3}*>(a.workspace){4}, a.counters{5}, shared{2})) return;",

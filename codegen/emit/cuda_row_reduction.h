@@ -27,6 +27,10 @@ class RowWriter : public ReductionWriter {
   void row_outputs();
   void declare_ratios(std::span<const NodeId> roots);
   std::string division_text(const Node& node);
+  void choose_summed_terms(std::size_t pass);
+  void choose_divided_terms(const std::vector<char>& needed, std::span<const NodeId> roots);
+  std::string term_text(NodeId id);
+  void check_exponents();
   /// Calls `tile(predicated)` for whole tiles, in a loop over the row, and for what is left of it.
   void each_tile(const std::function<void(bool)>& tile);
   void accumulate_tile(std::size_t pass, bool predicated);
@@ -58,9 +62,15 @@ class RowWriter : public ReductionWriter {
   // cuda_row_cluster.cpp: rows held by the shared memory and the registers of several blocks.
   void declare_shared(std::span<const std::size_t> held);
   void load_cluster(std::span<const std::size_t> held);
+  void cluster_rows(std::span<const std::size_t> held, std::span<const std::size_t> others);
+  void copy_next(std::span<const std::size_t> held, bool predicated);
   void cluster_state(std::size_t pass, bool predicated);
-  /// Prints `statements` for the vectors in shared memory and for those in registers.
-  void each_part(const std::function<void()>& statements);
+  void cluster_logsumexp(std::size_t pass, bool predicated);
+  /// Prints `statements` for the vectors in shared memory, a few at a time where `by_chunk`, and for those in
+  /// registers.
+  void each_part(bool by_chunk, const std::function<void()>& statements);
+  int chunks() const { return (schedule_.tile + chunk_vectors - 1) / chunk_vectors; }
+  std::vector<std::size_t> held_loads() const;
   void read_shared(std::span<const std::size_t> loads);
 
   // cuda_row_access.cpp: positions along the row, loads and stores.
@@ -71,6 +81,11 @@ class RowWriter : public ReductionWriter {
   /// Opens the loop over the vectors of a tile and declares the position j of the current one where `accesses` move or
   /// it is compared with the end.
   void open_vectors(std::span<const std::size_t> accesses, bool compared);
+  /// The vectors of a thread that the loops over them run over.
+  struct Range {
+    int first, end;
+  };
+  Range vectors() const;
   std::string vector_piece() const {
     if (part_ == Part::registers) return schedule_.tile > 0 ? fmt::format("[u - {}]", schedule_.tile) : "[u]";
     return schedule_.items > 1 ? "[u]" : "";
@@ -96,11 +111,17 @@ class RowWriter : public ReductionWriter {
   std::string suffix_;  ///< of the names of loads
   enum class Part : std::uint8_t { all, shared, registers };
 
-  Part part_ = Part::all;                 ///< vectors of the row at hand, where a cluster holds it
-  std::vector<char> held_;                ///< per access
-  std::size_t stage_ = 0;                 ///< passes that are printed
-  std::map<NodeId, std::string> ratios_;  ///< divisors of a row, as Ratio variables
+  static constexpr int chunk_vectors = 4;  ///< that are copied and awaited together
+  int chunk_ = -1;                         ///< of the part in shared memory; -1: all of it
+  Part part_ = Part::all;                  ///< vectors of the row at hand, where a cluster holds it
+  std::vector<char> held_;                 ///< per access
+  std::size_t stage_ = 0;                  ///< passes that are printed
+  std::map<NodeId, std::string> ratios_;   ///< divisors of a row, as Ratio variables
   bool divides_fast_ = false;
+  /// How exp(x - max) is computed: by the function of the language, for a sum, or to be divided by that sum.
+  enum class TermForm : std::uint8_t { function, summed, divided };
+  std::vector<TermForm> term_forms_;  ///< per node, of the pass at hand; may be empty
+  std::vector<NodeId> exponents_;     ///< of the terms that are divided
 };
 
 }  // namespace kiln::codegen::cuda

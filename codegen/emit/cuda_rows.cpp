@@ -4,7 +4,8 @@
 
 namespace kiln::codegen::cuda {
 
-/// One tile per block. `i` is the position of the thread's first vector; further vectors follow a block's width apart.
+/// One tile per block, or as many as its turns. `i` is the position of the thread's first vector; further vectors
+/// follow a block's width apart.
 void Writer::flat() {
   pointers_.clear();
   row_pointers({});
@@ -12,14 +13,21 @@ void Writer::flat() {
     const std::string block =
         kernel_.index == IndexWidth::bits32 ? std::string("blockIdx.x") : std::string("u64(blockIdx.x)");
     const std::string vectors = fmt::format("{} * {}u + threadIdx.x", block, schedule_.block * schedule_.items);
-    line("const {} i = {};", index_,
-         schedule_.vector > 1 ? fmt::format("({}) * {}u", vectors, schedule_.vector) : vectors);
-    line("if (i >= a.n0) return;");
+    const std::string first = schedule_.vector > 1 ? fmt::format("({}) * {}u", vectors, schedule_.vector) : vectors;
+    if (takes_turns()) {
+      const std::string blocks = kernel_.index == IndexWidth::bits32 ? "gridDim.x" : "u64(gridDim.x)";
+      open(fmt::format("for ({0} i = {1}; i < a.n0; i += {2} * {3}u)", index_, first, blocks,
+                       schedule_.block * schedule_.items * schedule_.vector));
+    } else {
+      line("const {} i = {};", index_, first);
+      line("if (i >= a.n0) return;");
+    }
   }
   declare_loads();
   loads();
   compute();
   stores();
+  if (takes_turns()) close();
 }
 
 /// Grid x runs over the innermost axis, y and z over the rows; a block holds blockDim.y rows.
@@ -52,7 +60,7 @@ void Writer::declare_loads() {
   const std::string shape =
       (schedule_.items > 1 ? fmt::format("[{}]", schedule_.items) : "") + fmt::format("[{}]", schedule_.vector);
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_stepped(a)) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_counted(a)) continue;
     if (!is_store(a) && inner_class(a) == AxisClass::broadcast) {
       line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
     } else {
@@ -60,6 +68,7 @@ void Writer::declare_loads() {
       if (is_store(a) && rounds(a)) line("float {}_f32{};", access_name(a), shape);
     }
   }
+  declare_row_gathers();
 }
 
 /// Address of the current vector of access `a`; `i` (or `j` within a loop over vectors) is its position.
@@ -80,12 +89,20 @@ std::string Writer::place(std::size_t a) const {
 /// Moves the current vector of every load (or store): by whole vectors, or the first `count` elements.
 void Writer::move_elements(bool store, const std::string& count, bool vectors) {
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a) || is_stepped(a) || is_store(a) != store) continue;
+    if (is_iota(a) || is_gathered(a) || is_stepped(a) || is_store(a) != store || kernel_.accesses[a].places) continue;
+    if (scatters(a)) {
+      scatter_elements(a, count, pointers_[a]);
+      continue;
+    }
     const AxisClass inner = inner_class(a);
     if (inner == AxisClass::broadcast && !store) continue;
     const std::string local = access_name(a) + piece();
     if (inner == AxisClass::broadcast) {  // a single element
       line("*{} = {}[0];", pointers_[a], local);
+      continue;
+    }
+    if (is_folded_inside(a)) {
+      folded_elements(a, local, count);
       continue;
     }
     const std::string to = store ? place(a) : local, from = store ? local : place(a);
@@ -98,6 +115,7 @@ void Writer::move_elements(bool store, const std::string& count, bool vectors) {
       line("{}({}, {}, {}, {});", prelude_.use(store ? "scatter" : "gather"), to, from, step, count);
     }
   }
+  if (!store) load_row_gathers(count, vectors);
 }
 
 /// All loads or all stores of the thread. Only the last vector of the innermost axis may be partial.
@@ -152,11 +170,16 @@ void Writer::compute() {
   if (several) unrolled("k", schedule_.vector);
   const std::string k = several ? "k" : "0";
   const std::string position = std::string(schedule_.items > 1 ? "j" : "i") + (several ? " + k" : "");
+  name_row_gathers("", fmt::format("{}[{}]", piece(), k));
   if (is_dense_form()) stepped_operands();
   body([&](std::size_t a) -> std::string {
     if (is_stepped(a)) return access_name(a);
     const AxisClass inner = inner_class(a);
     if (is_iota(a)) {
+      if (is_folded_inside(a)) {
+        const auto axis = static_cast<std::size_t>(kernel_.rank - 1);
+        return fmt::format("({} + i64({}))", pointers_[a], folded_offset(a, axis, position));
+      }
       if (inner == AxisClass::broadcast) return pointers_[a];
       const std::string at = fmt::format("i64({})", position);
       if (inner == AxisClass::contiguous) return fmt::format("({} + {})", pointers_[a], at);

@@ -123,7 +123,7 @@ void ScanWriter::piece() {
   }
   if (by_columns()) {
     line("const {} row = (piece * blockDim.y + threadIdx.y) * {}u;", index_, schedule_.items);
-    load_rows(std::move(loads), "at >= last");
+    load_rows(std::move(loads), {}, "at >= last");
   } else {
     load_vectors();
   }

@@ -23,7 +23,8 @@ void ScanWriter::row_position() {
   if (kept_ > 0) decode("i", 0, kept_);
   kept_pointers("row");
   for (std::size_t a = 0; a < kernel_.first_store(); ++a) {
-    if (!is_iota(a) && !is_element(a)) line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
+    if (!is_iota(a) && !is_gathered(a) && !is_element(a))
+      line("const {} {} = *{};", storage(a), access_name(a), pointers_[a]);
   }
 }
 

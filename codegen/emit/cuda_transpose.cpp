@@ -75,7 +75,7 @@ void Writer::tile_declarations() {
   }
   const int count = passes(schedule_.vector);
   for (std::size_t a = 0; a < kernel_.accesses.size(); ++a) {
-    if (is_iota(a)) continue;
+    if (is_iota(a) || is_gathered(a)) continue;
     const std::string name = access_name(a);
     if (is_turned(a)) {
       const int width = turned_width(a);
@@ -136,13 +136,14 @@ void Writer::tile_move(std::size_t a, bool store, bool inside) {
 
 void Writer::tile_reads(bool inside) {
   bool any = false;
-  for (std::size_t a = 0; a < kernel_.first_store(); ++a) any = any || (!is_iota(a) && !is_turned(a));
+  for (std::size_t a = 0; a < kernel_.first_store(); ++a)
+    any = any || (!is_iota(a) && !is_gathered(a) && !is_turned(a));
   if (!any) return;
   unrolled("p", passes(schedule_.vector));
   line("const {0} r = row + p * {1}u + y{2}, c = column + x{2};", index_, pass_rows(schedule_.vector),
        schedule_.vector);
   for (std::size_t a = 0; a < kernel_.first_store(); ++a) {
-    if (!is_iota(a) && !is_turned(a)) tile_move(a, false, inside);
+    if (!is_iota(a) && !is_gathered(a) && !is_turned(a)) tile_move(a, false, inside);
   }
   close();
 }

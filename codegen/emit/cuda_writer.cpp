@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_expression.h"
+#include "codegen/emit/cuda_function.h"
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
+#include "codegen/emit/cuda_window_form.h"
 #include "codegen/emit/entry_name.h"
+#include "codegen/schedule/scatter.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {
@@ -18,6 +21,10 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       layout_(argument_layout(kernel)),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
       step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+  if ((schedule.form == Template::flat || schedule.form == Template::rows || schedule.form == Template::general) &&
+      kernel.rank > 0)
+    find_row_gathers(static_cast<std::size_t>(kernel.rank) - 1);
+  use_folds();
   if (schedule.form != Template::transpose) return;
   turned_axis_ = turned_axis(kernel);
   turned_ = turned_accesses(kernel, schedule.tile);
@@ -39,7 +46,8 @@ KernelSource Writer::write() {
 
   KernelSource source;
   source.language = Language::cuda;
-  source.text = header() + prelude_.text() + "\n" + definitions_ + arguments + "\n" + kernel_text;
+  const std::string start = header() + prelude_.text() + "\n";
+  source.text = start + functions(start, entry) + definitions_ + arguments + "\n" + kernel_text;
   source.entry = entry;
   source.argument_bytes = layout_.size;
   source.max_threads = schedule_.block;
@@ -47,9 +55,12 @@ KernelSource Writer::write() {
 }
 
 void Writer::statements() {
+  for (std::size_t a = 0; a < kernel_.accesses.size(); ++a)
+    if (scatters(a)) define_join(a);
+  counts_ = schedule_.bins > 0 && counts_hits(kernel_);
   switch (schedule_.form) {
     case Template::flat:
-      flat();
+      schedule_.bins > 0 ? binned() : flat();
       break;
     case Template::rows:
     case Template::general:
@@ -66,6 +77,20 @@ void Writer::statements() {
   }
 }
 
+/// The user's functions that the body calls, behind text `start` of the source.
+std::string Writer::functions(const std::string& start, const std::string& entry) const {
+  std::string text;
+  const auto all = kernel_.body.functions();
+  for (std::size_t f = 0; f < all.size(); ++f) {
+    const auto earlier = all.first(f);
+    if (std::any_of(earlier.begin(), earlier.end(), [&](const auto& other) { return same_text(*other, *all[f]); }))
+      continue;
+    const auto line = std::count(start.begin(), start.end(), '\n') + std::count(text.begin(), text.end(), '\n') + 1;
+    text += function_definition(*all[f], static_cast<std::size_t>(line), entry + ".cu");
+  }
+  return text;
+}
+
 std::string Writer::header() const {
   std::string text = "// " + (kernel_.comment.empty() ? entry_name() : kernel_.comment) + "\n";
   std::replace(text.begin(), text.end() - 1, '\n', ' ');
@@ -75,12 +100,13 @@ std::string Writer::header() const {
 }
 
 std::string Writer::schedule_text() const {
-  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense"};
+  static constexpr const char* forms[] = {"flat", "rows", "n-d rows", "transposing tiles", "serial", "dense", "window"};
   std::string text = fmt::format("{}, {} threads per block", forms[static_cast<int>(schedule_.form)], schedule_.block);
   if (schedule_.form == Template::transpose) text += fmt::format(", {0} x {0} tiles", schedule_.tile);
   text += fmt::format(", vectors of {}", schedule_.vector);
   if (schedule_.items > 1) text += fmt::format(", {} per thread", schedule_.items);
   if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
+  if (takes_turns()) text += ", blocks take tiles in turn";
   return text;
 }
 
@@ -101,6 +127,12 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
       return fmt::format("a.n{}", axis);
     case ArgumentKind::stride:
       return fmt::format("a.{}_s{}", access_name(a), axis);
+    case ArgumentKind::fold_start:
+      return fmt::format("a.{}_f{}", access_name(a), axis);
+    case ArgumentKind::fold_step:
+      return fmt::format("a.{}_p{}", access_name(a), axis);
+    case ArgumentKind::fold_length:
+      return fmt::format("a.{}_n{}", access_name(a), axis);
     case ArgumentKind::divisor:
       return fmt::format("a.d{}", axis);
     case ArgumentKind::parameter:
@@ -109,6 +141,8 @@ std::string Writer::field(ArgumentKind kind, std::size_t a, std::size_t axis) co
       return "a.workspace";
     case ArgumentKind::counters:
       return "a.counters";
+    case ArgumentKind::function:
+      break;  // of CPU kernels
   }
   internal_failure("known argument kind", __FILE__, __LINE__, "");
 }
@@ -140,6 +174,9 @@ std::string Writer::arguments_struct() {
         declaration = index_ + " " + name;
         break;
       case ArgumentKind::stride:
+      case ArgumentKind::fold_start:
+      case ArgumentKind::fold_step:
+      case ArgumentKind::fold_length:
         declaration = step_ + " " + name;
         break;
       case ArgumentKind::divisor:
@@ -150,6 +187,8 @@ std::string Writer::arguments_struct() {
         break;
       case ArgumentKind::counters:
         declaration = "u32* " + name;
+        break;
+      case ArgumentKind::function:
         break;
       case ArgumentKind::parameter: {
         const DType type = compute_type(kernel_.parameters[argument.a]);
@@ -192,13 +231,22 @@ void Writer::line_directive(const Graph& graph, NodeId id) {
 }
 
 std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
+  if (graph[id].kind == NodeKind::gather) return gather_text(graph, id, names);
   std::vector<std::string> operands;
   std::vector<DType> types;
   for (const NodeId operand : graph[id].inputs()) {
     operands.push_back(names[operand]);
     types.push_back(graph[operand].type);
   }
+  if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
   return expression(graph[id], operands, types, prelude_);
+}
+
+bool Writer::declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local) {
+  line_directive(graph, id);
+  line("const {} {} = {};", value_type(graph[id].type), local, value_text(graph, id, names));
+  names[id] = local;
+  return true;
 }
 
 bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
@@ -213,14 +261,15 @@ bool Writer::name_node(const Graph& graph, NodeId id, std::vector<std::string>& 
     case NodeKind::literal:
       names[id] = literal(node.type, node.payload);
       return false;
+    case NodeKind::gather:
+      if (!row_gather_names_.contains(id)) return declare_node(graph, id, names, local);
+      names[id] = row_gather_names_.at(id);
+      break;
     case NodeKind::parameter:
       names[id] = field(ArgumentKind::parameter, slot);
       break;
     default:
-      line_directive(graph, id);
-      line("const {} {} = {};", value_type(node.type), local, value_text(graph, id, names));
-      names[id] = local;
-      return true;
+      return declare_node(graph, id, names, local);
   }
   if (node.type == DType::b1) names[id] = fmt::format("({} != 0)", names[id]);
   if (node.kind == NodeKind::parameter && is_complex(node.type))
@@ -235,10 +284,11 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
   const std::size_t first = kernel_.first_store();
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];
+    if (is_counted(first + o)) continue;
     needed[rounds(first + o) ? graph[id].operands[0] : id] = 1;
   }
   for (NodeId id = graph.size(); id-- > 0;) {
-    if (!needed[id]) continue;
+    if (!needed[id] || row_gather_names_.contains(id)) continue;
     for (const NodeId operand : graph[id].inputs()) needed[operand] = 1;
   }
   int next = 0;
@@ -247,6 +297,7 @@ void Writer::body(const std::function<std::string(std::size_t)>& element) {
   }
   for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
     const NodeId id = graph.outputs[o];
+    if (is_counted(first + o)) continue;
     const NodeId value = rounds(first + o) ? graph[id].operands[0] : id;
     line("{} = {};", element(first + o), names[value]);
   }
@@ -260,6 +311,7 @@ KernelSource emit_cuda(const Kernel& kernel, const Schedule& schedule, const Emi
   if (schedule.form == Template::scan) return cuda::emit_scan(kernel, schedule, options);
   if (schedule.form == Template::column_reduction) return cuda::emit_column_reduction(kernel, schedule, options);
   if (schedule.form == Template::row_reduction) return cuda::emit_row_reduction(kernel, schedule, options);
+  if (schedule.form == Template::window) return cuda::emit_window(kernel, schedule, options);
   return cuda::Writer(kernel, schedule, options).write();
 }
 

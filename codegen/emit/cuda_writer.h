@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class Writer {
   // cuda_writer.cpp: names, the argument struct and the body.
   std::string header() const;
   std::string arguments_struct();
+  std::string functions(const std::string& start, const std::string& entry) const;
   std::string entry_name() const;
   /// "a.x0": field names do not depend on extents, so neither does the text.
   std::string field(ArgumentKind kind, std::size_t a, std::size_t axis = 0) const;
@@ -39,6 +41,8 @@ class Writer {
   bool is_underaligned(std::size_t a) const;
   bool is_store(std::size_t a) const { return kernel_.accesses[a].store; }
   bool is_iota(std::size_t a) const { return kernel_.accesses[a].iota; }
+  /// Memory that is read by index where the body says so, and not by its place in the loop.
+  bool is_gathered(std::size_t a) const { return kernel_.accesses[a].gathered; }
   AxisClass inner_class(std::size_t a) const;
   /// Elements of access `a` that one memory access may cover, at most `limit`.
   int access_width(std::size_t a, int limit) const;
@@ -52,6 +56,32 @@ class Writer {
   /// local was declared.
   bool name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
                  const std::function<std::string(std::size_t)>& element);
+  bool declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local);
+
+  // cuda_gathers.cpp: elements found by index.
+  /// A gather whose index is one for a whole vector: `access` is read at `name`_row, found by iota `affine`.
+  struct RowGather {
+    NodeId node;
+    std::size_t access, affine;
+    std::string name;
+  };
+  void find_row_gathers(std::size_t axis);
+  void declare_row_gathers();
+  void load_row_gathers(const std::string& count, bool vectors);
+  void name_row_gathers(const std::string& exists, const std::string& at);
+  int gather_width(const RowGather& gather) const;
+  // cuda_scatters.cpp: values that join elements of memory.
+  std::string joined_text(DType type, Scatter scatter, const std::string& a, const std::string& b);
+  void define_join(std::size_t a);
+  void scatter_elements(std::size_t a, const std::string& count, const std::string& base);
+  void binned();
+  bool is_below(NodeId root, NodeId id) const;
+  /// A scattered number that is the same everywhere: blocks count instead.
+  bool is_counted(std::size_t a) const { return counts_ && scatters(a); }
+  bool scatters(std::size_t a) const { return kernel_.accesses[a].scatter != Scatter::none; }
+
+  std::string gather_text(const Graph& graph, NodeId id, const std::vector<std::string>& names) const;
+  std::string missing_text(std::size_t a) const;
   void line_directive(const Graph& graph, NodeId id);
 
   // cuda_rows.cpp: flat and row-wise forms.
@@ -72,6 +102,20 @@ class Writer {
   void row_pointers(const std::vector<int>& axes);
   void row_pointer(std::size_t a, const std::vector<int>& axes);
 
+  // cuda_folds.cpp: displaced operands.
+  /// A signed position plus the start of folded `axis`, folded.
+  std::string folded(std::size_t a, std::size_t axis, const std::string& position) const;
+  /// The position of `coordinate` along folded `axis`, folded; a number of the signed index type.
+  std::string folded_position(std::size_t a, std::size_t axis, const std::string& coordinate) const;
+  /// The same times the stride, as "p" or "p * a.x0_s1".
+  std::string folded_offset(std::size_t a, std::size_t axis, const std::string& coordinate) const;
+  void use_folds();
+  /// Reads the current vector of an operand that is folded along the innermost axis, or its first `count` elements.
+  void folded_elements(std::size_t a, const std::string& local, const std::string& count);
+  bool is_folded_inside(std::size_t a) const {
+    return kernel_.rank > 0 && kernel_.accesses[a].is_folded(static_cast<std::size_t>(kernel_.rank - 1));
+  }
+
   // cuda_dense.cpp: vectors across a short innermost axis.
   void dense();
   void decode_coordinates();
@@ -79,6 +123,8 @@ class Writer {
   /// Locals of the operands that are read by coordinates, at the current element.
   void stepped_operands();
   bool is_dense_form() const { return schedule_.form == Template::dense; }
+  /// Fewer blocks than tiles: each takes several.
+  bool takes_turns() const { return schedule_.form == Template::flat && schedule_.grid > 0 && kernel_.rank > 0; }
   /// True for an index or an operand that does not move with the vectors of the dense form.
   bool is_stepped(std::size_t a) const;
   /// The outermost axis along which a stepped operand moves; the rank if there is none.
@@ -130,8 +176,11 @@ class Writer {
   std::string index_;                  ///< unsigned type of positions
   std::string step_;                   ///< signed type of strides and offsets
   std::vector<std::string> pointers_;  ///< pointer (or i64 start of an iota) of each access, outer axes included
-  std::vector<int> turned_;            ///< accesses that go through shared memory
-  int turned_axis_ = -1;               ///< the axis along which they are contiguous
+  bool counts_ = false;                ///< blocks count hits, and scatter their numbers at the end
+  std::vector<RowGather> row_gathers_;
+  std::map<NodeId, std::string> row_gather_names_;  ///< their elements, where they have been loaded
+  std::vector<int> turned_;                         ///< accesses that go through shared memory
+  int turned_axis_ = -1;                            ///< the axis along which they are contiguous
 };
 
 }  // namespace kiln::codegen::cuda

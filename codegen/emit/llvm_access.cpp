@@ -34,18 +34,33 @@ std::string element_pointer(IrBuilder& b, const AccessState& state, const std::s
 /// Mask operand of gathers and scatters: the tail's mask, all lanes elsewhere.
 std::string mask_text(IrBuilder& b, const std::string& mask) { return mask.empty() ? b.bits(Lane::i1, 1).text : mask; }
 
-std::string lane_pointers(IrBuilder& b, const AccessState& state, const std::string& pointer, int part) {
+std::string lane_pointers(IrBuilder& b, const AccessState& state, const std::string& pointer, const IrValue& distances,
+                          int part) {
   std::string start = pointer;
   if (part) {
     start = b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", pointer, size_of(state.access->type) / 2));
   }
-  return b.emit_scalar(
-      fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), state.lane_offsets.text));
+  return b.emit_scalar(fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), distances.text));
 }
 
 std::string doubled_mask(IrBuilder& b, const std::string& mask) {
   return b.emit_scalar(fmt::format("shufflevector {0} {2}, {0} poison, {1}", b.type(Lane::i1),
                                    shuffle_mask(2 * b.width(), 0, 1, 2), mask));
+}
+
+Parts gathered(IrBuilder& b, const AccessState& state, const std::string& pointer, const IrValue& distances,
+               const std::string& mask) {
+  const DType type = state.access->type;
+  const Lane lane = storage_lane(type);
+  Parts parts;
+  for (int part = 0; part < part_count(type); ++part) {
+    const std::string pointers = lane_pointers(b, state, pointer, distances, part);
+    parts.push_back(
+        b.emit(lane, fmt::format("call {0} @llvm.masked.gather.{1}.v{2}p0(<{2} x ptr> {3}, i32 {4}, {5} {6}, {0} {7})",
+                                 b.type(lane), b.suffix(lane), b.width(), pointers, alignment_of(state),
+                                 b.type(Lane::i1), mask_text(b, mask), "zeroinitializer")));
+  }
+  return parts;
 }
 
 Parts load_pairs(IrBuilder& b, Lane lane, const std::string& pointer, int alignment, const std::string& mask) {
@@ -88,21 +103,15 @@ Parts load_vector(IrBuilder& b, const AccessState& state, const std::string& i, 
   const Lane lane = storage_lane(type);
   const int alignment = alignment_of(state);
   const std::string pointer = element_pointer(b, state, i);
-  if (state.inner() != AxisClass::contiguous) {
-    Parts parts;
-    for (int part = 0; part < part_count(type); ++part) {
-      const std::string pointers = lane_pointers(b, state, pointer, part);
-      parts.push_back(b.emit(
-          lane, fmt::format("call {0} @llvm.masked.gather.{1}.v{2}p0(<{2} x ptr> {3}, i32 {4}, {5} {6}, {0} {7})",
-                            b.type(lane), b.suffix(lane), b.width(), pointers, alignment, b.type(Lane::i1),
-                            mask_text(b, mask), "zeroinitializer")));
-    }
-    return parts;
-  }
+  if (state.inner() != AxisClass::contiguous) return gathered(b, state, pointer, state.lane_offsets, mask);
   if (is_complex(type)) return load_pairs(b, lane, pointer, alignment, mask);
   if (mask.empty()) return {b.emit(lane, fmt::format("load {}, ptr {}, align {}", b.type(lane), pointer, alignment))};
   return {b.emit(lane, fmt::format("call {0} @llvm.masked.load.{1}.p0(ptr {2}, i32 {3}, {4} {5}, {0} zeroinitializer)",
                                    b.type(lane), b.suffix(lane), pointer, alignment, b.type(Lane::i1), mask))};
+}
+
+Parts load_lanes(IrBuilder& b, const AccessState& state, const IrValue& distances, const std::string& mask) {
+  return gathered(b, state, state.row, distances, mask);
 }
 
 Parts load_broadcast(IrBuilder& b, const AccessState& state) {
@@ -115,6 +124,25 @@ Parts load_broadcast(IrBuilder& b, const AccessState& state) {
     const std::string scalar =
         b.emit_scalar(fmt::format("load {}, ptr {}, align {}", name_of(lane), pointer, alignment_of(state)));
     parts.push_back(b.splat(lane, scalar));
+  }
+  return parts;
+}
+
+Parts load_gathered(IrBuilder& b, const AccessState& state, const IrValue& at, const IrValue& exists) {
+  const DType type = state.access->type;
+  const Lane lane = storage_lane(type);
+  const IrValue offsets = at * b.bits(Lane::i64, size_of(type));
+  Parts parts;
+  for (int part = 0; part < part_count(type); ++part) {
+    const std::string start =
+        b.emit_scalar(fmt::format("getelementptr i8, ptr {}, i64 {}", state.base, part * bytes_of(lane)));
+    const std::string pointers =
+        b.emit_scalar(fmt::format("getelementptr i8, ptr {}, {} {}", start, b.type(Lane::i64), offsets.text));
+    const IrValue missing = b.bits(lane, missing_bits(is_complex(type) ? real_of(type) : type));
+    parts.push_back(
+        b.emit(lane, fmt::format("call {0} @llvm.masked.gather.{1}.v{2}p0(<{2} x ptr> {3}, i32 {4}, {5} {6}, {0} {7})",
+                                 b.type(lane), b.suffix(lane), b.width(), pointers, alignment_of(state),
+                                 b.type(Lane::i1), exists.text, missing.text)));
   }
   return parts;
 }
@@ -135,7 +163,7 @@ void store_vector(IrBuilder& b, const AccessState& state, const std::string& i, 
   const std::string pointer = element_pointer(b, state, i);
   if (state.inner() != AxisClass::contiguous) {
     for (std::size_t part = 0; part < parts.size(); ++part) {
-      const std::string pointers = lane_pointers(b, state, pointer, static_cast<int>(part));
+      const std::string pointers = lane_pointers(b, state, pointer, state.lane_offsets, static_cast<int>(part));
       b.line(fmt::format("call void @llvm.masked.scatter.{}.v{}p0({} {}, <{} x ptr> {}, i32 {}, {} {})", b.suffix(lane),
                          b.width(), b.type(lane), parts[part].text, b.width(), pointers, alignment, b.type(Lane::i1),
                          mask_text(b, mask)));

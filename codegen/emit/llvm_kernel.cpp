@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/llvm_call.h"
 #include "codegen/emit/llvm_declarations.h"
 
 namespace kiln::codegen {
@@ -34,6 +35,7 @@ KernelFrame::KernelFrame(const Kernel& described, const EmitOptions& chosen)
     states[a].access = &kernel.accesses[a];
     states[a].vector_axis = kernel.accesses[a].axes.empty() ? 0 : kernel.accesses[a].axes.size() - 1;
   }
+  if (!kernel.body.functions().empty()) variable_text += call_block_variable(b.width());
 }
 
 void KernelFrame::print_arguments() {
@@ -67,6 +69,19 @@ void KernelFrame::print_arguments() {
       case ArgumentKind::workspace:
         workspace = load(argument.offset, "ptr");
         break;
+      case ArgumentKind::function:
+        b.line(fmt::format("{} = getelementptr i8, ptr {}, i64 0", host_call_register(argument.a),
+                           load(argument.offset, "ptr")));
+        break;
+      case ArgumentKind::fold_start:
+        state->folds[argument.axis].start = load_index(argument);
+        break;
+      case ArgumentKind::fold_step:
+        state->folds[argument.axis].step = load_index(argument);
+        break;
+      case ArgumentKind::fold_length:
+        state->folds[argument.axis].length = load_index(argument);
+        break;
       case ArgumentKind::divisor:
       case ArgumentKind::counters:
         break;
@@ -91,6 +106,19 @@ void KernelFrame::print_lane_offsets() {
       state.lane_offsets = lanes * b.splat(Lane::i64, state.stride(state.vector_axis));
     } else if (state.access->iota) {
       state.lane_offsets = lanes;
+    }
+  }
+}
+
+void KernelFrame::print_row_bases(std::span<const std::string> coordinates) {
+  for (AccessState& state : states) {
+    state.row = state.base;
+    for (std::size_t d = 0; d < coordinates.size(); ++d) {
+      if (state.access->axes[d] == AxisClass::broadcast) continue;
+      const std::string at = state.access->is_folded(d) ? folded_position(b, state, d, coordinates[d]) : coordinates[d];
+      const std::string step = b.emit_scalar(fmt::format("mul i64 {}, {}", at, state.stride(d)));
+      state.row = b.emit_scalar(state.access->iota ? fmt::format("add i64 {}, {}", state.row, step)
+                                                   : fmt::format("getelementptr i8, ptr {}, i64 {}", state.row, step));
     }
   }
 }

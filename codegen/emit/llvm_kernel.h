@@ -1,6 +1,7 @@
 // codegen/emit/llvm_kernel.h -- what every CPU kernel starts from: its arguments in registers, and the module's text.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct KernelFrame {
   void print_arguments();
   /// Lanes of the accesses that are strided along their vector axis, and of iotas.
   void print_lane_offsets();
+  /// `row` of every access, from its base and the coordinates of as many outer axes.
+  void print_row_bases(std::span<const std::string> coordinates);
   /// A variable of this LLVM type, set aside at the entry of the kernel; returns its address.
   std::string variable(const std::string& type);
   /// The module: the kernel with the text of `b` as its body, the maths it calls and all declarations.

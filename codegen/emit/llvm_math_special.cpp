@@ -54,6 +54,16 @@ IrValue erfc_f32(MathContext&, const IrValue* v) {
   return to_f32(select(x < 0, 2 - tail, tail));
 }
 
+/// 1 + erf(x) within 1.2e-7 for gelu, by the same fit as on a GPU: erfc(|x|) = 2^(-|x| P(|x|)). A tenth of the time of
+/// erfc.
+IrValue one_plus_erf_f32(MathContext& context, const IrValue* v) {
+  const IrValue a = absolute(v[0]);
+  const IrValue p = polynomial(a, {0x1.746594p-20, -0x1.bd835ap-16, 0x1.ccb96ap-13, -0x1.086756p-10, 0x1.47cacp-9,
+                                   -0x1.20f278p-12, -0x1.c4b158p-6, 0x1.2faeacp-3, 0x1.d63e94p-1, 0x1.a0be86p+0});
+  const IrValue tail = call(context, "exp2", {-a * p});
+  return select(v[0] < 0, tail, 2 - tail);
+}
+
 /// First guess from a third of the exponent, then two of Halley's steps, each tripling the correct digits.
 IrValue cbrt_f32(MathContext& context, const IrValue* v) {
   IrBuilder& b = context.builder;
@@ -99,6 +109,7 @@ std::span<const MathFormula> special_formulas() {
       {"rsqrt", 1, rsqrt, rsqrt},
       {"erf", 1, erf_f32, nullptr},
       {"erfc", 1, erfc_f32, nullptr},
+      {"one_plus_erf", 1, one_plus_erf_f32, nullptr},
       {"lgamma", 1, nullptr, nullptr},
       {"tgamma", 1, nullptr, nullptr},
       {"cbrt", 1, cbrt_f32, nullptr},

@@ -1,6 +1,7 @@
 // codegen/emit/llvm_ops.cpp -- casts, arithmetic, comparisons and function calls of a kernel body.
 #include "codegen/emit/llvm_ops.h"
 
+#include "codegen/emit/llvm_call.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
@@ -66,6 +67,7 @@ BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& 
       contract_(contract),
       values_(body.size()),
       uses_(body.size(), 0),
+      fixed_(body.size(), 0),
       computed_(body.size(), 0) {
   for (const Node& node : body.nodes()) {
     for (const NodeId operand : node.inputs()) ++uses_[operand];
@@ -74,7 +76,10 @@ BodyPrinter::BodyPrinter(IrBuilder& builder, MathLibrary& library, const Graph& 
 }
 
 std::vector<Parts> BodyPrinter::print(const BodyInputs& inputs, std::span<const DType> output_types) {
-  for (NodeId id = 0; id < body_.size(); ++id) values_[id] = print_node(body_[id], inputs);
+  for (NodeId id = 0; id < body_.size(); ++id) {
+    if (fixed_[id] == 0) values_[id] = print_node(body_[id], inputs);
+    computed_[id] = call_;
+  }
   std::vector<Parts> outputs;
   for (std::size_t k = 0; k < body_.outputs.size(); ++k) outputs.push_back(output(k, output_types[k]));
   return outputs;
@@ -103,6 +108,8 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     case NodeKind::load:
     case NodeKind::iota:
       return truth(inputs.accesses[node.payload]);
+    case NodeKind::gather:
+      return truth(print_gather(node));
     case NodeKind::parameter:
       return truth(inputs.parameters[node.payload]);
     case NodeKind::literal:
@@ -133,11 +140,27 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     }
     case NodeKind::element:
       return {values_[node.operands[0]][node.payload]};
+    case NodeKind::call: {
+      std::vector<Parts> operands;
+      for (const NodeId operand : node.inputs()) operands.push_back(values_[operand]);
+      return print_call(b_, body_, node, operands, count_);
+    }
     default:
       break;
   }
   KILN_INTERNAL_CHECK(false, "node kind {} is not part of a legalised body", static_cast<int>(node.kind));
   return {};
+}
+
+Parts BodyPrinter::print_gather(const Node& node) {
+  const IrValue& far = values_[node.operands[gather_displacement]][0];
+  IrValue at = far, exists = far >= b_.bits(Lane::i64, 0);
+  if (body_[node.operands[gather_affine]].kind != NodeKind::literal) {
+    const IrValue& affine = values_[node.operands[gather_affine]][0];
+    exists = exists & b_.compare("icmp ule", affine, values_[node.operands[gather_reach]][0]);
+    at = at + affine;
+  }
+  return load_gathered(b_, memory_[node.payload], at, exists);
 }
 
 IrValue BodyPrinter::print_cast(const IrValue& value, DType from, DType to) {
@@ -255,11 +278,8 @@ IrValue BodyPrinter::print_float(const Node& node, std::span<const IrValue> v) {
     case Op::fma:
       return b_.features().fma ? b_.intrinsic("fma", {v[0], v[1], v[2]})
                                : libm_lanes(v[0].lane == Lane::f32 ? "fmaf" : "fma", v);
-    case Op::erf: {
-      if (node.payload != library_form) return call_math("erf", v);
-      const IrValue opposite = -v[0];  // 1 + erf(x) = erfc(-x), without cancellation
-      return call_math("erfc", {&opposite, 1});
-    }
+    case Op::erf:
+      return call_math(node.payload == library_form ? "one_plus_erf" : "erf", v);
     case Op::tanh: {
       if (node.payload != library_form) return call_math("tanh", v);
       const IrValue one = b_.number(v[0].lane, 1), exponent = v[0] * b_.number(v[0].lane, -2);

@@ -24,13 +24,24 @@ class BodyPrinter {
   std::vector<Parts> print(const BodyInputs& inputs, std::span<const DType> output_types);
   /// Prints the given nodes, whose other operands have values already. For bodies in several parts.
   void compute(std::span<const NodeId> nodes, const BodyInputs& inputs);
+  /// What gather nodes read; the states get their base addresses later.
+  void set_memory(std::span<const AccessState> states) { memory_ = states; }
+  /// The lanes that hold elements from here on: the first `count` (i64 text), all when empty. The user's functions are
+  /// called on these only.
+  void set_count(std::string count) { count_ = std::move(count); }
   const Parts& value(NodeId id) const { return values_[id]; }
   void set_value(NodeId id, Parts parts) { values_[id] = std::move(parts); }
+  /// The value of a node that print() is not to print.
+  void set_fixed(NodeId id, Parts parts) {
+    values_[id] = std::move(parts);
+    fixed_[id] = 1;
+  }
   /// What the store access of output `k`, of this type, writes.
   Parts output(std::size_t k, DType type);
 
  private:
   Parts print_node(const Node& node, const BodyInputs& inputs);
+  Parts print_gather(const Node& node);
   IrValue print_cast(const IrValue& value, DType from, DType to);
   IrValue print_operation(const Node& node);
   IrValue print_float(const Node& node, std::span<const IrValue> operands);
@@ -45,10 +56,13 @@ class BodyPrinter {
   MathLibrary& library_;
   const Graph& body_;
   bool contract_;
+  std::span<const AccessState> memory_;
   std::vector<Parts> values_;
   std::vector<int> uses_;
+  std::vector<char> fixed_;         ///< per node: its value was given
   std::vector<unsigned> computed_;  ///< per node: the call of compute() that printed it
   unsigned call_ = 0;
+  std::string count_;
 };
 
 }  // namespace kiln::codegen

@@ -49,6 +49,7 @@ ReductionPrinter::ReductionPrinter(const Kernel& described, Template form, const
       body_(b, library, described.body, chosen.contract),
       reductions_(described.body.size()),
       values_(described.accesses.size()) {
+  body_.set_memory(states);
   for (NodeId id = 0; id < kernel.body.size(); ++id) {
     const NodeKind kind = kernel.body[id].kind;
     if (kind == NodeKind::reduce || kind == NodeKind::scan)
@@ -123,7 +124,9 @@ void ReductionPrinter::for_vectors(const std::string& from, const std::string& t
   const std::string block = begin_if(b, b.emit_scalar(fmt::format("icmp sgt i64 {}, 0", left)));
   const std::string count = b.emit_scalar(fmt::format("trunc i64 {} to i32", left));
   const IrValue mask = b.lane_numbers(Lane::i32) < b.splat(Lane::i32, count);
+  body_.set_count(left);
   each(loop.counter, &mask);
+  body_.set_count("");
   end_if(b, block);
 }
 

@@ -45,8 +45,8 @@ std::size_t Graph::NodeHash::operator()(const Node& node) const {
   std::uint64_t hash = static_cast<std::uint64_t>(node.kind) | static_cast<std::uint64_t>(node.type) << 8 |
                        static_cast<std::uint64_t>(node.op) << 16 | static_cast<std::uint64_t>(node.arity) << 32;
   hash = mix(hash, node.payload);
-  hash = mix(hash, node.operands[0] | static_cast<std::uint64_t>(node.operands[1]) << 32);
-  return mix(hash, node.operands[2]);
+  for (const NodeId operand : node.inputs()) hash = mix(hash, operand);
+  return hash;
 }
 
 NodeId Graph::add(const Node& node, Location where) {
@@ -123,21 +123,24 @@ NodeId Graph::user_cast(NodeId value, DType type, Location where) {
   return primitive(NodeKind::cast, type, {value}, 0, where);
 }
 
-NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where) {
+NodeId Graph::view(NodeId value, const ViewSpec& spec, Location where, NodeId fill) {
   const std::uint64_t hash = hash_of(spec);
+  std::uint64_t number = views_.size();
   const auto [first, last] = view_index_.equal_range(hash);
-  for (auto found = first; found != last; ++found) {
-    if (views_[found->second] == spec) {
-      return primitive(NodeKind::view, nodes_[value].type, {value}, found->second, where);
-    }
+  for (auto found = first; found != last; ++found)
+    if (views_[found->second] == spec) number = found->second;
+  if (number == views_.size()) {
+    view_index_.emplace(hash, number);
+    views_.push_back(spec);
   }
-  view_index_.emplace(hash, views_.size());
-  views_.push_back(spec);
-  return primitive(NodeKind::view, nodes_[value].type, {value}, views_.size() - 1, where);
+  const DType type = nodes_[value].type;
+  return fill == no_node ? primitive(NodeKind::view, type, {value}, number, where)
+                         : primitive(NodeKind::view, type, {value, fill}, number, where);
 }
 
 bool operator==(const ReductionSpec& a, const ReductionSpec& b) {
   if (a.kind != b.kind || a.axes != b.axes || a.keepdims != b.keepdims || a.subtract != b.subtract) return false;
+  if (a.refuses_empty != b.refuses_empty) return false;
   if (a.combiner == b.combiner) return true;
   return a.combiner && b.combiner && to_text(*a.combiner) == to_text(*b.combiner);
 }
@@ -161,6 +164,25 @@ NodeId Graph::extent(NodeId value, DType type, const ReductionSpec& spec, Locati
   return primitive(NodeKind::extent, type, {value}, intern(spec), where);
 }
 
+std::uint64_t Graph::intern(const std::shared_ptr<const Function>& function) {
+  const auto known = std::find_if(functions_.begin(), functions_.end(), [&](const auto& other) {
+    return other == function || (other->host == function->host && same_text(*other, *function));
+  });
+  const auto number = static_cast<std::uint64_t>(known - functions_.begin());
+  if (known == functions_.end()) functions_.push_back(function);
+  return number;
+}
+
+NodeId Graph::call(const std::shared_ptr<const Function>& function, std::span<const NodeId> operands, Location where) {
+  Node node;
+  node.kind = NodeKind::call;
+  node.type = function->result;
+  node.payload = intern(function);
+  KILN_INTERNAL_CHECK(operands.size() <= NodeOperands::limit, "{} operands", operands.size());
+  for (const NodeId operand : operands) node.operands[node.arity++] = operand;
+  return add(node, where);
+}
+
 NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Location where, std::uint64_t payload) {
   Node node;
   node.kind = NodeKind::operation;
@@ -174,10 +196,14 @@ NodeId Graph::operation(Op op, DType type, std::span<const NodeId> operands, Loc
 }
 
 NodeId Graph::adopt(const Graph& from, const Node& node, Location where) {
-  if (node.kind == NodeKind::view) return view(node.operands[0], from.view_spec(node), where);
+  if (node.kind == NodeKind::view) return view(node.operands[0], from.view_spec(node), where, node.operands[1]);
+  Node copy = node;
+  if (node.kind == NodeKind::call) {
+    copy.payload = intern(from.functions_[node.payload]);
+    return add(copy, where);
+  }
   if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan && node.kind != NodeKind::extent)
     return add(node, where);
-  Node copy = node;
   copy.payload = intern(from.reduction(node));
   return add(copy, where);
 }

@@ -15,6 +15,8 @@
 #include <kiln/dtype.h>
 #include <kiln/op.h>
 
+#include "codegen/ir/function.h"
+
 namespace kiln::codegen {
 
 using NodeId = std::uint32_t;
@@ -24,11 +26,12 @@ inline constexpr NodeId no_node = 0xffffffffu;
 enum class NodeKind : std::uint8_t {
   input,      ///< array argument `payload` as the user passed it (traced graphs)
   load,       ///< element of access `payload` at the current point (kernel bodies)
+  gather,     ///< element of access `payload` at a computed place (kernel bodies); see Gather below
   iota,       ///< i64 value of the affine access `payload` at the current point (kernel bodies)
   index,      ///< i64 coordinate along axis `payload` in the index space of operand 0 (traced graphs)
   parameter,  ///< run-time scalar argument `payload`, converted to the node's type by the host
   literal,    ///< constant, `payload` holds its bits (low 64 bits; complex literals are `complex` of two literals)
-  view,       ///< pure layout change `payload` of operand 0 (index into Graph::views; traced graphs)
+  view,       ///< layout change `payload` of operand 0 (index into Graph::views; traced graphs). A shift is one, too
   cast,       ///< conversion of operand 0 to the node's type with the meaning of api.md section 8
   bitcast,    ///< same bits, another type of the same size
   complex,    ///< complex number from real operand 0 and imaginary operand 1
@@ -42,6 +45,42 @@ enum class NodeKind : std::uint8_t {
   tuple,      ///< two or three values as one operand of a reduction or scan; has the type of the first
   element,    ///< component `payload` of the tuple that operand 0, a reduction or scan of tuples, gives
   extent,     ///< number of elements that reduction `payload` of operand 0 would join, as a scalar (traced graphs)
+  take,       ///< elements of operand 0 at the indices operand 1 along an axis, `payload` a TakeSpec (traced graphs)
+  call,       ///< the user's function `payload` (index into Graph::functions) of its operands, element by element
+};
+
+/// Operands of a gather, all i64. The element lies `displacement + affine` elements behind the address of the access.
+/// Where the displacement is negative there is no element; where `affine` is not in [0, reach] the point lies past the
+/// end of the loop. Nothing is read then, and the value is that of missing elements: NaN (complex: both parts), 0,
+/// false.
+enum GatherOperand : std::uint8_t { gather_displacement, gather_affine, gather_reach };
+
+/// The bits of a missing element: a quiet NaN in floating types, else 0.
+constexpr std::uint64_t missing_bits(DType type) {
+  switch (type) {
+    case DType::f16:
+      return 0x7e00;
+    case DType::bf16:
+      return 0x7fc0;
+    case DType::f32:
+      return 0x7fc00000;
+    case DType::f64:
+      return 0x7ff8000000000000;
+    default:
+      return 0;
+  }
+}
+
+/// What an index outside [-extent, extent) means, and how indices line up with the source. Payload of a take.
+struct TakeSpec {
+  enum Mode : std::uint8_t { missing, clip, wrap };
+  std::uint8_t axis = 0;  ///< of the source, normalised
+  bool along = false;     ///< the other axes of source and indices are the same axes (take_along_axis)
+  Mode mode = missing;
+  constexpr std::uint64_t payload() const { return axis | std::uint64_t{along} << 8 | std::uint64_t{mode} << 16; }
+  static constexpr TakeSpec of(std::uint64_t payload) {
+    return {static_cast<std::uint8_t>(payload), (payload >> 8 & 1) != 0, static_cast<Mode>(payload >> 16)};
+  }
 };
 
 /// `payload` of an operation node that legalize wrote inside a function of the library: passes.h says what it may
@@ -52,6 +91,27 @@ inline constexpr std::uint64_t library_form = 1;
 /// stands where a value that was computed elsewhere, and kept in f32, takes the place of an f16/bf16 expression.
 inline constexpr std::uint64_t unrounded_cast = 1;
 
+/// Ids of a node's operands; the unused ones are `no_node`.
+class NodeOperands {
+ public:
+  static constexpr std::size_t limit = 8;
+  constexpr NodeOperands() { ids_.fill(no_node); }
+  constexpr NodeOperands(std::initializer_list<NodeId> ids) : NodeOperands() {
+    std::size_t i = 0;
+    for (const NodeId id : ids) ids_[i++] = id;
+  }
+  constexpr NodeId& operator[](std::size_t i) { return ids_[i]; }
+  constexpr const NodeId& operator[](std::size_t i) const { return ids_[i]; }
+  constexpr const NodeId* data() const { return ids_.data(); }
+  constexpr const NodeId* begin() const { return ids_.data(); }
+  constexpr const NodeId* end() const { return ids_.data() + limit; }
+  static constexpr std::size_t size() { return limit; }
+  friend bool operator==(const NodeOperands&, const NodeOperands&) = default;
+
+ private:
+  std::array<NodeId, limit> ids_;
+};
+
 /// One value. Equal nodes of one graph have equal ids: kind, op, type, operands and payload bits are compared, never
 /// values.
 struct Node {
@@ -59,7 +119,7 @@ struct Node {
   DType type = DType::f32;
   Op op = Op::add;
   std::uint8_t arity = 0;
-  std::array<NodeId, 3> operands = {no_node, no_node, no_node};
+  NodeOperands operands = {};
   std::uint64_t payload = 0;
 
   std::span<const NodeId> inputs() const { return {operands.data(), arity}; }
@@ -71,15 +131,17 @@ constexpr std::uint64_t mask_of(DType type) { return ~std::uint64_t{0} >> (64 - 
 
 /// A pure layout change recorded by a trace; resolved against concrete shapes when the graph is bound.
 struct ViewSpec {
-  enum class Kind : std::uint8_t { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+  enum class Kind : std::uint8_t { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice, shift };
   /// One NumPy slice item: `index` takes a single element and drops the axis; absent bounds are flagged.
   struct Item {
     bool is_index = false, has_start = false, has_stop = false;
     std::int64_t start = 0, stop = 0, step = 1;
     friend bool operator==(const Item&, const Item&) = default;
   };
+  /// What kl::shift reads beyond the borders. `fill`: operand 1 of the node, a scalar of its type.
+  enum class Boundary : std::uint8_t { clamp, wrap, reflect, symmetric, fill };
   Kind kind = Kind::transpose;
-  std::vector<std::int64_t> numbers;  ///< permutation, shape, or the axis
+  std::vector<std::int64_t> numbers;  ///< permutation, shape, or the axis; shift: Boundary, then one number per axis
   std::vector<Item> items;            ///< slice only
   friend bool operator==(const ViewSpec&, const ViewSpec&) = default;
 };
@@ -107,7 +169,8 @@ struct ReductionSpec {
   Reduction kind = Reduction::sum;
   std::uint8_t axes = 0;  ///< bit a: axis a of the operand. Kernel bodies: 0, all reduced axes of the loop are meant
   bool keepdims = false;
-  std::int64_t subtract = 0;  ///< extent only: the number is max(0, elements - subtract)
+  bool refuses_empty = false;  ///< combine: the identity is no value, so there is none of no elements
+  std::int64_t subtract = 0;   ///< extent only: the number is max(0, elements - subtract)
   /// Joins two states of k components: `input` 0..k-1 are the left one, k..2k-1 the right one; k outputs of the same
   /// types. Its leaves are inputs and literals. Associative and commutative. Operand 0 of the node is the state of one
   /// element (k > 1: a tuple), operand 1 the identity.
@@ -144,7 +207,8 @@ class Graph {
   NodeId cast(NodeId value, DType type, Location where = {});
   /// A cast that the user wrote. An f16/bf16 expression cast to its own type is rounded there (it computes in f32).
   NodeId user_cast(NodeId value, DType type, Location where = {});
-  NodeId view(NodeId value, const ViewSpec& spec, Location where = {});
+  /// `fill` of a shift that has one.
+  NodeId view(NodeId value, const ViewSpec& spec, Location where = {}, NodeId fill = no_node);
   NodeId operation(Op op, DType type, std::span<const NodeId> operands, Location where = {}, std::uint64_t payload = 0);
   /// A node of any other kind (index, bitcast, mulhi, random, real_part, ...).
   NodeId primitive(NodeKind kind, DType type, std::initializer_list<NodeId> operands, std::uint64_t payload = 0,
@@ -153,13 +217,18 @@ class Graph {
   NodeId reduce(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where = {});
   NodeId scan(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where = {});
   NodeId extent(NodeId value, DType type, const ReductionSpec& spec, Location where = {});
-  /// Appends a node of graph `from` whose operands are already ids of this graph (views and reductions carry their
-  /// specification along).
+  /// Operands have the types of the parameters. Equal functions are stored once.
+  NodeId call(const std::shared_ptr<const Function>& function, std::span<const NodeId> operands, Location where = {});
+  /// Appends a node of graph `from` whose operands are already ids of this graph (views, reductions and calls carry
+  /// their specification along).
   NodeId adopt(const Graph& from, const Node& node, Location where = {});
 
   const ViewSpec& view_spec(const Node& node) const { return views_[node.payload]; }
   /// Of a reduce, scan or extent node.
   const ReductionSpec& reduction(const Node& node) const { return reductions_[node.payload]; }
+  /// Of a call node.
+  const Function& function(const Node& node) const { return *functions_[node.payload]; }
+  std::span<const std::shared_ptr<const Function>> functions() const { return functions_; }
   Location location(NodeId id) const { return locations_[id]; }
 
   std::vector<NodeId> outputs;  ///< roots, in the user's order
@@ -171,8 +240,10 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Location> locations_;
   std::uint64_t intern(const ReductionSpec& spec);
+  std::uint64_t intern(const std::shared_ptr<const Function>& function);
   std::vector<ViewSpec> views_;
   std::vector<ReductionSpec> reductions_;
+  std::vector<std::shared_ptr<const Function>> functions_;
   std::unordered_map<Node, NodeId, NodeHash> index_;
   std::unordered_multimap<std::uint64_t, std::uint64_t> view_index_;  // hash of a ViewSpec -> position in views_
 };

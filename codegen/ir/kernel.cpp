@@ -45,17 +45,30 @@ std::size_t Kernel::first_store() const {
   return static_cast<std::size_t>(store - accesses.begin());
 }
 
+bool Kernel::has_folds() const {
+  return std::any_of(accesses.begin(), accesses.end(), [](const Access& access) { return access.is_folded(); });
+}
+
+bool Kernel::has_windows() const {
+  return std::any_of(accesses.begin(), accesses.end(), [](const Access& access) { return access.window >= 0; });
+}
+
 ArgumentLayout argument_layout(const Kernel& kernel) {
   LayoutBuilder builder;
   const auto& accesses = kernel.accesses;
   const auto rank = static_cast<std::size_t>(kernel.rank);
   const std::size_t index_bytes = kernel.index == IndexWidth::bits32 ? 4 : 8;
+  const auto shares_arguments = [&](std::size_t a) {
+    return accesses[a].window >= 0 && accesses[a].window != static_cast<int>(a);
+  };
   for (std::size_t a = 0; a < accesses.size(); ++a) {
-    if (!accesses[a].iota) builder.append(ArgumentKind::pointer, a, 0, 8, 8);
+    if (!accesses[a].iota && !shares_arguments(a)) builder.append(ArgumentKind::pointer, a, 0, 8, 8);
   }
   for (std::size_t a = 0; a < accesses.size(); ++a) {
     if (accesses[a].iota) builder.append(ArgumentKind::offset, a, 0, 8, 8);
   }
+  for (std::size_t f = 0; kernel.calls_host && f < kernel.body.functions().size(); ++f)
+    builder.append(ArgumentKind::function, f, 0, 8, 8);
   if (kernel.reduced > 0) {
     builder.append(ArgumentKind::workspace, 0, 0, 8, 8);
     builder.append(ArgumentKind::counters, 0, 0, 8, 8);
@@ -64,8 +77,17 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
     builder.append(ArgumentKind::extent, 0, axis, index_bytes, index_bytes);
   for (std::size_t a = 0; a < accesses.size(); ++a) {
     for (std::size_t axis = 0; axis < accesses[a].axes.size(); ++axis) {
-      if (accesses[a].axes[axis] != AxisClass::strided) continue;
+      if (accesses[a].axes[axis] != AxisClass::strided || shares_arguments(a)) continue;
       builder.append(ArgumentKind::stride, a, axis, index_bytes, index_bytes);
+    }
+  }
+  for (std::size_t a = 0; a < accesses.size(); ++a) {
+    for (std::size_t axis = 0; axis < accesses[a].folds.size(); ++axis) {
+      if (!accesses[a].is_folded(axis) || shares_arguments(a)) continue;
+      builder.append(ArgumentKind::fold_start, a, axis, index_bytes, index_bytes);
+      if (!accesses[a].folds[axis].unit_step)
+        builder.append(ArgumentKind::fold_step, a, axis, index_bytes, index_bytes);
+      builder.append(ArgumentKind::fold_length, a, axis, index_bytes, index_bytes);
     }
   }
   // Splitting a flat index never divides by the outermost extent.
@@ -86,14 +108,21 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
 std::string kernel_key(const Kernel& kernel) {
   std::string key = fmt::format("rank {} index {}\n", kernel.rank, kernel.index == IndexWidth::bits32 ? 32 : 64);
   if (kernel.reduced > 0) key += fmt::format("reduced {}\n", kernel.reduced);
+  if (kernel.calls_host) key += "calls host functions\n";
   for (const Access& access : kernel.accesses) {
     key += fmt::format("{} {}{} align {} axes ",
-                       access.store  ? "store"
-                       : access.iota ? "iota"
-                                     : "load",
+                       access.store      ? "store"
+                       : access.iota     ? "iota"
+                       : access.gathered ? "gathered"
+                                         : "load",
                        name_of(access.type), access.aliased ? " aliased" : "", access.alignment);
     for (const AxisClass axis : access.axes) key += axis_letter(axis);
+    if (access.scatter != Scatter::none) key += fmt::format(" scatter {}", static_cast<int>(access.scatter));
     if (access.dense_alignment > 0) key += fmt::format(" dense {}", access.dense_alignment);
+    for (const FoldedAxis& fold : access.folds)
+      key += fmt::format(" fold {}{}", static_cast<int>(fold.kind), fold.unit_step ? "" : "s");
+    if (access.window >= 0) key += fmt::format(" window {} at {}", access.window, fmt::join(access.displacement, ","));
+    if (access.row_alignment > 0) key += fmt::format(" rows {} phase {}", access.row_alignment, access.phase);
     key += '\n';
   }
   key += "parameters";

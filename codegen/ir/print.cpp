@@ -37,7 +37,8 @@ std::string item_text(const ViewSpec::Item& item) {
 }
 
 std::string view_text(const ViewSpec& spec) {
-  constexpr const char* names[] = {"transpose", "reshape", "broadcast_to", "squeeze", "unsqueeze", "flip", "slice"};
+  constexpr const char* names[] = {"transpose", "reshape", "broadcast_to", "squeeze",
+                                   "unsqueeze", "flip",    "slice",        "shift"};
   std::string text = fmt::format("{}(", names[static_cast<int>(spec.kind)]);
   const char* separator = "";
   for (const std::int64_t number : spec.numbers) {
@@ -59,8 +60,17 @@ std::string reduction_text(const ReductionSpec& spec) {
     if (spec.axes >> axis & 1) text += fmt::format(" axis {}", axis);
   }
   if (spec.keepdims) text += " keepdims";
+  if (spec.refuses_empty) text += " of some";
   if (spec.subtract != 0) text += fmt::format(" less {}", spec.subtract);
   return spec.combiner ? text + " {\n" + to_text(*spec.combiner) + "}" : text;
+}
+
+/// The number tells apart functions of one text with host versions of their own.
+std::string function_text(const Graph& graph, const Node& node) {
+  const Function& function = graph.function(node);
+  std::string text = fmt::format("{} {}", node.payload, signature_text(function));
+  if (!function.preamble.empty()) text += " preamble {\n" + function.preamble + "\n}";
+  return text + " {\n" + function.text + "\n}";
 }
 
 /// The node without its id, type and operands: "mul", "load 2", "literal 0x3f800000 (1)".
@@ -70,6 +80,8 @@ std::string head_text(const Graph& graph, const Node& node) {
       return fmt::format("input {}", node.payload);
     case NodeKind::load:
       return fmt::format("load {}", node.payload);
+    case NodeKind::gather:
+      return fmt::format("gather {}", node.payload);
     case NodeKind::iota:
       return fmt::format("iota {}", node.payload);
     case NodeKind::index:
@@ -106,6 +118,13 @@ std::string head_text(const Graph& graph, const Node& node) {
       return fmt::format("element {}", node.payload);
     case NodeKind::extent:
       return "extent " + reduction_text(graph.reduction(node));
+    case NodeKind::take: {
+      constexpr const char* modes[] = {"", " clip", " wrap"};
+      const TakeSpec spec = TakeSpec::of(node.payload);
+      return fmt::format("take {}axis {}{}", spec.along ? "along " : "", spec.axis, modes[spec.mode]);
+    }
+    case NodeKind::call:
+      return "call " + function_text(graph, node);
   }
   return "?";
 }

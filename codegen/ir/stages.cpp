@@ -10,6 +10,35 @@ bool is_per_element(const Kernel& kernel, const Access& access) {
   return std::any_of(first, access.axes.end(), [](AxisClass axis) { return axis != AxisClass::broadcast; });
 }
 
+std::vector<char> changes_along(const Kernel& kernel, std::size_t axis) {
+  const Graph& body = kernel.body;
+  std::vector<char> changes(body.size(), 0);
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const Node& node = body[id];
+    for (const NodeId operand : node.inputs()) changes[id] |= changes[operand];
+    if (node.kind == NodeKind::load || node.kind == NodeKind::iota)
+      changes[id] = kernel.accesses[node.payload].axes[axis] != AxisClass::broadcast ? 1 : 0;
+    if (node.kind == NodeKind::reduce && axis >= static_cast<std::size_t>(kernel.rank - kernel.reduced))
+      changes[id] = 0;
+    if (node.kind == NodeKind::scan) changes[id] = 1;
+  }
+  return changes;
+}
+
+std::vector<NodeId> row_gathers(const Kernel& kernel, std::size_t axis) {
+  const Graph& graph = kernel.body;
+  const std::vector<char> changes = changes_along(kernel, axis);
+  std::vector<NodeId> found;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (node.kind != NodeKind::gather || changes[node.operands[gather_displacement]]) continue;
+    const Node& affine = graph[node.operands[gather_affine]];
+    if (affine.kind == NodeKind::iota && kernel.accesses[affine.payload].axes[axis] == AxisClass::contiguous)
+      found.push_back(id);
+  }
+  return found;
+}
+
 Stages stages_of(const Kernel& kernel) {
   const Graph& body = kernel.body;
   Stages stages;

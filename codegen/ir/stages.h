@@ -17,6 +17,12 @@ struct Stages {
   bool has_element_outputs = false;         ///< some output is stored per element
 };
 
+/// Per node: its value changes along loop axis `axis`. Of reductions only along kept axes.
+std::vector<char> changes_along(const Kernel& kernel, std::size_t axis);
+
+/// The gathers of which vectors along `axis` read neighbours in memory: one index serves a whole vector.
+std::vector<NodeId> row_gathers(const Kernel& kernel, std::size_t axis);
+
 /// One linear scan of the body.
 Stages stages_of(const Kernel& kernel);
 

@@ -149,7 +149,10 @@ unsigned arity_of(NodeKind kind) {
     case NodeKind::complex:
     case NodeKind::mulhi:
     case NodeKind::random:
+    case NodeKind::take:
       return 2;
+    case NodeKind::gather:
+      return 3;
     default:
       return 1;
   }
@@ -163,6 +166,13 @@ std::string type_problem(const Graph& graph, const Node& node) {
     case NodeKind::index:
       if (node.type != DType::i64) return "must be i64";
       return node.kind == NodeKind::index && node.payload >= 8 ? "names an axis above 7" : "";
+    case NodeKind::gather:
+      for (const NodeId operand : node.inputs())
+        if (graph[operand].type != DType::i64) return "finds its element by i64 numbers";
+      return "";
+    case NodeKind::take:
+      if (first != node.type) return "must have the type of its elements";
+      return is_integer(second) ? "" : "needs integer indices";
     case NodeKind::literal: {
       if (is_complex(node.type)) return "a complex literal is `complex` of two literals";
       const std::size_t bits = node.type == DType::b1 ? 1 : 8 * size_of(node.type);
@@ -194,12 +204,14 @@ bool is_allowed(NodeKind kind, Place place) {
     case NodeKind::input:
       return place != Place::body;
     case NodeKind::load:
+    case NodeKind::gather:
       return place == Place::body;
     case NodeKind::mulhi:
       return is_body(place);
     case NodeKind::index:
     case NodeKind::view:
     case NodeKind::extent:
+    case NodeKind::take:
       return place == Place::trace;
     case NodeKind::iota:
     case NodeKind::parameter:
@@ -208,10 +220,35 @@ bool is_allowed(NodeKind kind, Place place) {
     case NodeKind::scan:
     case NodeKind::tuple:
     case NodeKind::element:
+    case NodeKind::call:
       return !is_combiner(place);
     default:
       return true;
   }
+}
+
+std::string call_problem(const Graph& graph, const Node& node, Place place) {
+  if (node.payload >= graph.functions().size()) return "names no function";
+  const Function& function = graph.function(node);
+  if (node.arity != function.parameters.size())
+    return fmt::format("has {} operands, {} takes {}", node.arity, function.name, function.parameters.size());
+  for (std::size_t i = 0; i < node.arity; ++i) {
+    if (graph[node.operands[i]].type != function.parameters[i])
+      return fmt::format("operand {} is {}, {} takes {}", i, name_of(graph[node.operands[i]].type), function.name,
+                         name_of(function.parameters[i]));
+  }
+  const bool widened = is_body(place) && node.type == compute_type(function.result);
+  return node.type != function.result && !widened ? "has another type than its function returns" : "";
+}
+
+std::string shift_problem(const Graph& graph, const Node& node) {
+  const std::vector<std::int64_t>& numbers = graph.view_spec(node).numbers;
+  const bool fills = !numbers.empty() && numbers[0] == static_cast<std::int64_t>(ViewSpec::Boundary::fill);
+  if (node.arity != (fills ? 2u : 1u))
+    return fmt::format("has {} operands, its boundary takes another number", node.arity);
+  return type_problem(graph, node).empty() && graph[node.operands[node.arity - 1]].type == node.type
+             ? ""
+             : "a shift keeps the type of its operands";
 }
 
 std::string kind_problem(const Graph& graph, const Node& node, Place place) {
@@ -221,9 +258,13 @@ std::string kind_problem(const Graph& graph, const Node& node, Place place) {
     case NodeKind::reduce:
     case NodeKind::scan:
       return reduction_problem(graph, node, place);
+    case NodeKind::call:
+      return call_problem(graph, node, place);
     default:
       break;
   }
+  if (node.kind == NodeKind::view && graph.view_spec(node).kind == ViewSpec::Kind::shift)
+    return shift_problem(graph, node);
   if (node.arity != arity_of(node.kind))
     return fmt::format("has {} operands, its kind takes {}", node.arity, arity_of(node.kind));
   return node.kind == NodeKind::element ? element_problem(graph, node) : type_problem(graph, node);

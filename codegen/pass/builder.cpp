@@ -22,7 +22,7 @@ NodeId Builder::is_true(NodeId x) { return type(x) == DType::b1 ? x : ne(x, like
 
 NodeId add_joining(Graph& result, const Node& node, const ReductionSpec& spec, Location where) {
   const bool two = node.arity == 2;
-  const auto [first, second, third] = node.operands;
+  const NodeId first = node.operands[0], second = node.operands[1];
   if (node.kind == NodeKind::scan) {
     return two ? result.scan(spec, node.type, {first, second}, where) : result.scan(spec, node.type, {first}, where);
   }

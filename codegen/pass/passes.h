@@ -8,13 +8,14 @@
 //   load a       any type. b1: the byte compared != 0. Integers, f32, f64: the value. f16, bf16: only under `cast` to
 //   f32 or
 //                as an output. c64, c128: only under real_part/imag_part or as an output.
+//   gather a     as load; operands: see graph.h.
 //   iota a       i64.
 //   parameter p  b1 (a u8 in the argument block, compared != 0), integers, f32 (also for f16/bf16 scalars), f64; c64,
 //   c128
 //                (real part first in the argument block) only under real_part/imag_part or as an output.
 //   literal      b1, integers, f32, f64; bits in `payload`.
 //   real_part, imag_part   f32 of a c64, f64 of a c128 load or parameter.
-//   complex      an output only: c64 of two f32, c128 of two f64.
+//   complex      an output or operand of a call only: c64 of two f32, c128 of two f64.
 //   bitcast      f32 <-> u32/i32, f64 <-> u64/i64.
 //   mulhi        u32: upper 32 bits of the 64-bit product.
 //   cast         b1 -> integer or f32/f64 (0 or 1); integer -> integer (extends by the source's signedness, or keeps
@@ -35,6 +36,10 @@
 //                with the sign if signed), eq ne lt le gt ge (-> b1; both operands of one type), where, minimum
 //                maximum.
 //     b1         bit_and bit_or bit_xor bit_not, where.
+//   call         a function of the user's of operands of exactly its parameters' types, which may be c64 and c128 (a
+//   load,
+//                parameter, call or `complex`). Of its result type, f32 for f16/bf16; a complex one is used like a
+//                load's.
 //   where        operand 0 is b1; operands 1 and 2 have the node's type. Both arms are total, so evaluating both is
 //   fine. outputs      a node of the store access's type: b1 (store 0 or 1), integers, f32, f64, a cast or load of
 //   f16/bf16, a
@@ -86,7 +91,10 @@ struct IotaRange {
 struct PassOptions {
   std::vector<IotaRange> iotas;  ///< by access; those beyond the end may have any value
   bool holds_rows = false;       ///< rows stay in registers between the passes over them (schedule.h)
-  bool empty_rows = false;       ///< some reduced axis has extent 0: every reduction becomes its value over nothing
+  /// Rows are read again in every pass over them: one that finds the maximum and a sum of exponentials at once is worth
+  /// an exponential more per few elements.
+  bool joins_exponentials = false;
+  bool empty_rows = false;  ///< some reduced axis has extent 0: every reduction becomes its value over nothing
 };
 
 /// Evaluates operations whose operands are all literals, by the rules of api.md section 8 (bits in, bits out). A
@@ -114,6 +122,11 @@ Graph widen_storage_types(const Graph& graph, const PassOptions& options);
 /// squared_deviations become two reductions if `holds_rows`, else join states in one pass. sum and prod of i8, i16, u8,
 /// u16 compute in 32 bits; those of b1, and max and min, are any and all.
 Graph lower_reductions(const Graph& graph, const PassOptions& options);
+
+/// Where the options ask for it: max(x) and sum(exp(x - max(x))) over the same axes become one log-sum-exp state
+/// (largest x, sum), and the sum that of the state + (max - max), which is NaN where the maximum is infinite, as the
+/// sum of the formula is. In f32, by structure.
+Graph join_exponential_sums(const Graph& graph, const PassOptions& options);
 
 /// Rewrites composites and operations with corner cases (integer division, shifts, pow, floor_divide, conversions,
 /// activations, random) into primitives whose meaning is total and equal in CUDA C++ and LLVM IR.

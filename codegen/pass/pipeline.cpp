@@ -20,6 +20,7 @@ constexpr Pass pipeline[] = {
     {"split_complex", split_complex},
     {"widen_storage_types", widen_storage_types},
     {"lower_reductions", lower_reductions},
+    {"join_exponential_sums", join_exponential_sums},
     {"legalize", legalize},
     {"fold_constants", fold_constants},
     {"simplify", simplify},

@@ -133,7 +133,7 @@ NodeId simplify_boolean(Builder& b, const Node& node) {
 }
 
 NodeId simplify_where(Builder& b, const Node& node) {
-  const auto [condition, x, y] = node.operands;
+  const NodeId condition = node.operands[0], x = node.operands[1], y = node.operands[2];
   if (const auto known = integer_literal(b, condition)) return *known ? x : y;
   if (x == y) return x;
   const Node test = b.node(condition);

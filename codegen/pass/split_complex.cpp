@@ -84,9 +84,21 @@ class Splitter {
       case NodeKind::reduce:
       case NodeKind::scan:
         return graph_.reduction(node).combiner ? combined(node, where) : reduced(node, where);
+      case NodeKind::call:
+        return called(node, where);
       default:
         return kept(node, where);
     }
+  }
+
+  /// The user's functions take and give whole complex values.
+  Value called(const Node& node, Location where) {
+    for (const NodeId operand : node.inputs()) {
+      Value& value = values_[operand];
+      if (value.whole == no_node)
+        value.whole = builder_.primitive(NodeKind::complex, graph_[operand].type, {value.parts.real, value.parts.imag});
+    }
+    return kept(node, where);
   }
 
   /// A node without complex operands; a complex leaf is split into its parts.

@@ -127,7 +127,10 @@ std::string node_problem(const Graph& graph, const Node& node) {
     case NodeKind::tuple:
     case NodeKind::element:
       return is_value_type(node.type) ? "" : "has a storage or complex type";
+    case NodeKind::call:
+      return is_storage_type(node.type) ? "must be f32" : "";
     case NodeKind::load:
+    case NodeKind::gather:
     case NodeKind::iota:
     case NodeKind::complex:
     case NodeKind::real_part:
@@ -156,6 +159,7 @@ std::string use_problem(const Graph& graph, const Node& user) {
     const DType type = graph[operand].type;
     if (is_storage_type(type) && user.kind != NodeKind::cast) return "uses an f16 or bf16 value";
     const bool takes_part = user.kind == NodeKind::real_part || user.kind == NodeKind::imag_part;
+    if (is_complex(type) && user.kind == NodeKind::call) continue;
     if (is_complex(type) && (!takes_part || graph[operand].kind == NodeKind::complex))
       return "uses a whole complex value";
   }

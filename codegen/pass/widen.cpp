@@ -14,6 +14,8 @@ NodeId widened(Builder& b, Node& node) {
   switch (node.kind) {
     case NodeKind::load:
       return b.cast(b.graph().load(node.payload, node.type), DType::f32);
+    case NodeKind::gather:
+      return b.cast(b.graph().add(node), DType::f32);
     case NodeKind::literal:
       return b.constant(DType::f32, literal_as_double(node));
     case NodeKind::cast: {
@@ -29,6 +31,7 @@ NodeId widened(Builder& b, Node& node) {
     case NodeKind::scan:
     case NodeKind::tuple:
     case NodeKind::element:
+    case NodeKind::call:
       node.type = DType::f32;
       return no_node;
     default:

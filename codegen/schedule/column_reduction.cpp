@@ -36,6 +36,7 @@ struct Work {
   int scalars = 0;         ///< loads that all columns of a row share, and coordinates
   int registers = 0;       ///< of the states of one column
   bool long_join = false;  ///< joining two states takes more than a few instructions
+  bool plain = true;       ///< elements join as they were loaded: a batch holds no states beside them
   bool chain = false;      ///< values per element need results of reductions
 };
 
@@ -45,6 +46,11 @@ bool is_contiguous(const Kernel& kernel, const Access& access) {
     if ((access.axes[axis] == AxisClass::contiguous) != (axis == last)) return false;
   }
   return true;
+}
+
+/// Memory that changes from row to row: operands, and elements found by index, whose iotas stand for them.
+bool is_read_per_row(const Kernel& kernel, const Access& access) {
+  return access.gathers > 0 || (!access.iota && is_per_element(kernel, access));
 }
 
 bool moves_along_columns(const Kernel& kernel, const Access& access) {
@@ -67,17 +73,23 @@ int state_registers(const Kernel& kernel, const Stages& stages) {
   return static_cast<int>(most);
 }
 
+/// Sums and squared deviations of f32, of which the latter take the mean of a batch first.
+bool joins_values(const Monoid& monoid) {
+  return monoid.components[0].type == DType::f32 &&
+         (monoid.kind == Reduction::sum || monoid.kind == Reduction::squared_deviations);
+}
+
 /// The widest vector that divides the columns and by which most bytes of a row move whole.
 int choose_vector(const Kernel& kernel, const Work& work) {
   const auto moves = [&](const Access& access) {
-    return !access.iota && is_per_element(kernel, access) && moves_along_columns(kernel, access);
+    return is_read_per_row(kernel, access) && moves_along_columns(kernel, access);
   };
   const int widest = static_cast<int>(widest_element(kernel, moves));
   for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (work.columns % vector != 0) continue;
-    if (vector * work.registers > 16 && vector * widest > 4) continue;
+    if (vector * work.registers > (work.plain ? 20 : 16) && vector * widest > 4) continue;
     const auto is_whole = [&](const Access& access) {
-      return is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(size_of(access.type));
+      return is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(element_bytes(access));
     };
     if (most_bytes_move_whole(kernel, moves, is_whole)) return vector;
   }
@@ -91,16 +103,20 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
     (axis < kept_axes ? work.kept : work.rows) *= extents.loop[static_cast<std::size_t>(axis)];
   work.columns = extents.loop[static_cast<std::size_t>(kept_axes - 1)];
   work.registers = state_registers(kernel, stages);
+  for (const auto& pass : stages.passes) {
+    for (const NodeId id : pass) {
+      const Monoid monoid = monoid_of(kernel.body, id);
+      work.long_join |= monoid.combine.size() > 8;
+      work.plain &= joins_values(monoid);
+    }
+  }
   work.vector = choose_vector(kernel, work);
   for (const Access& access : kernel.accesses) {
-    if (access.store || !is_per_element(kernel, access)) continue;
-    if (access.iota || !moves_along_columns(kernel, access))
+    if (access.store || (access.gathers == 0 && !is_per_element(kernel, access))) continue;
+    if (!is_read_per_row(kernel, access) || !moves_along_columns(kernel, access))
       ++work.scalars;
     else
-      work.bytes += static_cast<int>(size_of(access.type));
-  }
-  for (const auto& pass : stages.passes) {
-    for (const NodeId id : pass) work.long_join |= monoid_of(kernel.body, id).combine.size() > 8;
+      work.bytes += static_cast<int>(element_bytes(access));
   }
   work.bytes = std::max(work.bytes, 1);
   work.chain = stages.passes.size() > 1 || stages.has_element_outputs;
@@ -110,7 +126,7 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
 /// Rows of one batch: enough bytes in flight, not so many elements that the body becomes long.
 int choose_items(const Kernel& kernel, const Work& work, int most_bytes) {
   int items = std::clamp(power_of_two_down(most_bytes / (work.vector * work.bytes)), 1, 16);
-  while (items > 4 && items * work.registers > 32) items /= 2;  // states of a batch
+  while (items > 4 && !work.plain && items * work.registers > 32) items /= 2;  // states of a batch
   const auto nodes = static_cast<std::int64_t>(kernel.body.size());
   while (items > 1 && nodes * items * work.vector > 2048) items /= 2;
   while (items > 1 && items / 2 >= work.rows) items /= 2;
@@ -180,9 +196,11 @@ bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   if (kept == 0) return false;
   std::size_t along_columns = 0, along_rows = 0;
   for (const Access& access : kernel.accesses) {
-    if (access.iota || !is_per_element(kernel, access)) continue;
-    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += size_of(access.type);
-    if (access.axes.back() == AxisClass::contiguous) along_rows += size_of(access.type);
+    if (!is_read_per_row(kernel, access)) continue;
+    // Elements found by index come from many places: across their neighbours each would be a cache line of its own.
+    const std::size_t bytes = element_bytes(access) * (access.gathers > 0 ? 8 : 1);
+    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
+    if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
   }
   if (along_columns != along_rows) return along_columns > along_rows;
   // Nothing is contiguous: a thread per column wants many columns.

@@ -21,9 +21,10 @@ bool prefers_columns(const Kernel& kernel) {
   if (kept == 0) return false;
   std::size_t along_rows = 0, along_columns = 0;
   for (const Access& access : kernel.accesses) {
-    if (access.iota || !is_per_element(kernel, access)) continue;
-    if (access.axes.back() == AxisClass::contiguous) along_rows += size_of(access.type);
-    if (access.axes[static_cast<std::size_t>(kept) - 1] == AxisClass::contiguous) along_columns += size_of(access.type);
+    if (access.gathers == 0 && (access.iota || !is_per_element(kernel, access))) continue;
+    const std::size_t bytes = access.gathers > 0 ? std::size_t{8} * access.gathers : size_of(access.type);
+    if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
+    if (access.axes[static_cast<std::size_t>(kept) - 1] == AxisClass::contiguous) along_columns += bytes;
   }
   return along_columns > along_rows;
 }

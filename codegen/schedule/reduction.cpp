@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t block_bytes = 128 << 10;  ///< of a row that one block holds in registers
 /// Of a row that sixteen blocks hold together, two of them on a multiprocessor: one alone waits for its loads.
 constexpr std::int64_t cluster_bytes = 2 << 20;
+constexpr std::int64_t turns_bytes =
+    4 << 20;  ///< the same, one block on a multiprocessor, which reads the next row as it writes
 constexpr std::int64_t lone_bytes = 1 << 20;     ///< of a row that sixteen blocks read faster than two kernels start
 constexpr std::int64_t cpu_row_bytes = 1 << 20;  ///< of a row that stays in a core's caches
 
@@ -20,7 +22,9 @@ bool reads_once(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (bytes <= block_bytes) return true;
   if (!has_large_clusters(device)) return false;
-  return bytes <= lone_bytes || (bytes <= cluster_bytes && facts.rows * 32 >= device.multiprocessors);
+  if (bytes <= lone_bytes) return true;
+  const bool by_vectors = facts.length % 8 == 0;  // else no cluster holds it, and the largest rows are worth kernels
+  return bytes <= (by_vectors ? turns_bytes : cluster_bytes) && facts.rows * 32 >= device.multiprocessors;
 }
 
 }  // namespace

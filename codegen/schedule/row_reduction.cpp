@@ -25,6 +25,8 @@ constexpr int held_registers = 32;             ///< of a thread, for the loads o
 constexpr std::int64_t split_bytes = 1 << 17;  ///< from here on a row is worth several blocks
 constexpr int split_block = 512;
 constexpr int largest_cluster = 16;
+/// Of the groups of multiprocessors within which a cluster lies; the largest cluster leaves the rest of one idle.
+constexpr int group_multiprocessors = 18;
 constexpr int cluster_vectors = 16;  ///< of 16 bytes per thread of a cluster: 12 in shared memory, 4 in registers
 
 std::int64_t product(const Extents& extents, std::size_t first, std::size_t end) {
@@ -142,16 +144,10 @@ bool computes_much(const Kernel& kernel, const RowWork& work) {
 /// Where blocks are so large that a multiprocessor holds one or two, they take the rows in turn and read the next one
 /// while they compute.
 void read_ahead(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
-  int items = schedule.items, block = schedule.block;
-  if (items * work.registers > held_registers / 2 && block < 1024) {
-    block = 1024;
-    items = bucket(ceil_divide(work.vectors(), block));
-  }
-  if (items * work.registers > held_registers / 2 || block < 512) return;
+  const int block = schedule.block;
+  if (schedule.items * work.registers > held_registers / 2 || block < 512) return;
   const int blocks = std::max(1, std::min(1024, device.threads_per_multiprocessor) / block);
   if (work.rows < std::int64_t{4} * blocks * device.multiprocessors) return;
-  schedule.block = schedule.lanes = block;
-  schedule.items = items;
   schedule.min_blocks = blocks;
   schedule.grid = blocks * device.multiprocessors;
 }
@@ -223,11 +219,23 @@ bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work
     schedule.cluster = cluster;
     schedule.lanes = block * cluster;
     schedule.items = static_cast<int>(ceil_divide(work.vectors(), schedule.lanes));
-    schedule.tile = std::max(0, schedule.items - std::max(1, 16 / work.registers));
+    const int clusters = std::max(1, device.multiprocessors / group_multiprocessors);
+    const bool in_turn = cluster == largest_cluster && block == 1024 && work.rows > clusters;
+    if (in_turn) schedule.grid = clusters * cluster;
+    schedule.tile =
+        std::max(0, schedule.items - std::max(1, (in_turn && work.registers <= 4 ? 12 : 16) / work.registers));
     schedule.resident = true;
     return true;
   }
   return false;
+}
+
+/// Log-sum-exp states: the kernel's own, or what a maximum and a sum relative to it were joined into.
+bool joins_exponentials(const Kernel& kernel) {
+  const auto nodes = kernel.body.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) {
+    return node.kind == NodeKind::reduce && kernel.body.reduction(node).kind == Reduction::logsumexp;
+  });
 }
 
 }  // namespace
@@ -263,7 +271,9 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const bool much = computes_much(kernel, work);
   const bool two = work.chain && !much;
   const int wanted = std::min(most_items, std::max(two ? 2 : 4, (two ? 8 : 16) / work.registers));
-  const Lanes block = block_lanes(vectors, most_items, wanted, work.chain);
+  // Four also suit 16-bit rows of 8 KB and more: smaller blocks wait less at their barriers.
+  const int of_block = two && work.bytes <= 2 && vectors >= 512 ? std::min(most_items, 16 / work.registers) : wanted;
+  const Lanes block = block_lanes(vectors, most_items, of_block, work.chain);
   if (vectors <= 32 * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
   } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {
@@ -289,6 +299,8 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
                                 : schedule.resident  ? "held in registers"
                                                      : "per step",
                                 schedule.split ? "; too few rows for the card, so blocks share them" : "");
+  if (schedule.cluster > 1 && schedule.grid > 0) schedule.reason += ", which take rows in turn";
+  if (joins_exponentials(kernel)) schedule.reason += "; a maximum and the sum of exponentials found in one pass";
   return schedule;
 }
 
@@ -308,9 +320,11 @@ LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, co
     return shape;
   }
   if (schedule.cluster > 1) {
-    shape.grid[0] = static_cast<std::uint32_t>(rows * schedule.cluster);
+    const std::int64_t blocks = rows * schedule.cluster;
+    shape.grid[0] =
+        static_cast<std::uint32_t>(schedule.grid > 0 ? std::min<std::int64_t>(blocks, schedule.grid) : blocks);
     shape.cluster = static_cast<std::uint32_t>(schedule.cluster);
-    std::int64_t bytes = shared_states(kernel, schedule.block / 32, schedule.cluster);
+    std::int64_t bytes = shared_states(kernel, schedule.block / 32, schedule.cluster * (schedule.grid > 0 ? 2 : 1));
     const std::vector<char> held = held_accesses(kernel);
     for (std::size_t a = 0; a < held.size(); ++a)
       bytes += held[a] * std::int64_t{schedule.tile} * schedule.block * schedule.vector *

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/scatter.h"
 #include "codegen/schedule/transpose.h"
 #include "codegen/schedule/vector_width.h"
 #include "support/check.h"
@@ -27,7 +28,7 @@ AxisClass inner_class(const Access& access) { return access.axes.empty() ? AxisC
 
 /// Elements along the innermost axis that one access may cover.
 int contiguous_width(const Access& access) {
-  if (inner_class(access) != AxisClass::contiguous) return 1;
+  if (inner_class(access) != AxisClass::contiguous || access.is_folded(access.axes.size() - 1)) return 1;
   const int size = static_cast<int>(size_of(access.type));
   for (std::size_t axis = 0; axis + 1 < access.axes.size(); ++axis) {
     if (access.axes[axis] == AxisClass::contiguous) return 1;
@@ -45,8 +46,8 @@ bool is_shared_by_rows(const Access& access) {
 int widest(const Kernel& kernel) {
   std::size_t bytes = 1;
   for (const Access& access : kernel.accesses) {
-    if (!access.iota && (access.store || inner_class(access) != AxisClass::broadcast))
-      bytes = std::max(bytes, size_of(access.type));
+    if (access.iota || access.places || access.scatter != Scatter::none) continue;
+    if ((access.store || inner_class(access) != AxisClass::broadcast)) bytes = std::max(bytes, size_of(access.type));
   }
   return static_cast<int>(bytes);
 }
@@ -210,7 +211,9 @@ std::uint32_t grid_x(std::int64_t blocks) {
 std::string Schedule::key() const {
   std::string text = fmt::format("{}/b{}/v{}/i{}/t{}/m{}/{}", static_cast<int>(form), block, vector, items, tile,
                                  min_blocks, whole_vectors ? "whole" : "any");
-  if (form < Template::row_reduction) return text;
+  if (form == Template::window) return text + fmt::format("/lead{}", lead);
+  if (bins > 0) text += fmt::format("/bins{}", bins);
+  if (form < Template::row_reduction) return grid > 0 ? text + "/p" : text;
   return text + fmt::format("/l{}/r{}/{}{}{}{}c{}", lanes, rows, resident ? "h" : "", whole_rows ? "w" : "",
                             split ? "s" : "", grid > 0 ? "p" : "", cluster);
 }
@@ -220,6 +223,7 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
                       extents.loop.size(), kernel.rank);
   if (!device.cuda) return kernel.reduced > 0 ? choose_cpu_reduction(kernel, extents) : cpu_schedule();
   if (kernel.reduced > 0) return choose_reduction(kernel, extents, device);
+  if (kernel.has_windows()) return choose_window(kernel, extents);
   const int bytes = widest(kernel);
   if (kernel.rank >= 2 && wants_transpose(kernel, extents, bytes > 4 ? 32 : 64)) return transposing(kernel);
 
@@ -245,6 +249,13 @@ Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const Dev
     while (schedule.items > 1 && ceil_divide(inner, vector) < 32 * schedule.items) schedule.items /= 2;
   }
   schedule.min_blocks = choose_min_blocks(kernel, schedule.block, vector * schedule.items);
+  if (kernel.bins_parameter >= 0) {
+    schedule.bins = bin_capacity(kernel, extents.bins);
+    schedule.grid = 8 * device.multiprocessors;
+    schedule.min_blocks = 0;
+    schedule.reason = fmt::format("blocks join into {} sums of their own first, in shared memory", extents.bins);
+    return schedule;
+  }
   const bool aligned = vector * bytes >= access_bytes;
   schedule.reason = fmt::format(
       "{}; {} element{} per access{}",
@@ -264,9 +275,16 @@ LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const E
   const std::int64_t inner = n.back();
   std::int64_t rows = 1;
   for (std::size_t axis = 0; axis + 1 < n.size(); ++axis) rows *= n[axis];
-  if (schedule.form == Template::flat) {
+  if (schedule.form == Template::window) {
+    const WindowGrid grid = window_grid(kernel, schedule, extents);
+    shape.block = {static_cast<std::uint32_t>(schedule.columns),
+                   static_cast<std::uint32_t>(schedule.block / schedule.columns), 1};
+    shape.grid[0] = grid_x(grid.columns);
+    fold(shape, grid.rows);
+  } else if (schedule.form == Template::flat) {
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);
     shape.grid[0] = grid_x(ceil_divide(inner, std::int64_t{schedule.block} * schedule.vector * schedule.items));
+    if (schedule.bins > 0) shape.grid[0] = std::min(shape.grid[0], static_cast<std::uint32_t>(schedule.grid));
   } else if (schedule.form == Template::dense) {
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);
     shape.grid[0] = grid_x(ceil_divide(element_count(extents), std::int64_t{schedule.block} * schedule.vector));
@@ -276,7 +294,10 @@ LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const E
     shape.grid[0] = grid_x(ceil_divide(inner, schedule.tile));
     fold(shape, ceil_divide(turned, schedule.tile) * (turned > 0 ? rows / turned : 0));
   } else {
-    const auto block = block_shape(ceil_divide(inner, std::int64_t{schedule.vector} * schedule.items), schedule.block);
+    const auto columns = static_cast<std::uint32_t>(schedule.columns);
+    const auto block =
+        columns > 1 ? std::array{columns, static_cast<std::uint32_t>(schedule.block) / columns}
+                    : block_shape(ceil_divide(inner, std::int64_t{schedule.vector} * schedule.items), schedule.block);
     shape.block = {block[0], block[1], 1};
     shape.grid[0] = grid_x(ceil_divide(inner, std::int64_t{block[0]} * schedule.vector * schedule.items));
     fold(shape, ceil_divide(rows, block[1]));

@@ -14,6 +14,7 @@ namespace kiln::codegen {
 
 /// T1 flat, T2 row-wise (2-d break point), T2 generic n-d, T2 tiled transpose; `serial` is the CPU loop nest. `dense`
 /// is flat over all axes: vectors that cross a short innermost axis, with coordinates stepped from element to element.
+/// `window`: operands read at neighbouring places are read once per thread, into registers.
 /// Kernels with reduced axes: `row_reduction` (T3, T5) where the operands are contiguous along the last reduced axis,
 /// `column_reduction` (T4, T6) where they are contiguous along the last kept one, `scan` for running reductions.
 enum class Template : std::uint8_t {
@@ -23,6 +24,7 @@ enum class Template : std::uint8_t {
   transpose,
   serial,
   dense,
+  window,
   row_reduction,
   column_reduction,
   scan
@@ -44,10 +46,13 @@ struct Schedule {
   bool whole_rows = false;  ///< rows: every thread has whole vectors only. Else positions are compared with the end
   bool split = false;       ///< several blocks share a row (or column): partial results, joined by the last one
   int cluster = 1;          ///< blocks that hold one row together
-  int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work
-  int columns = 1;          ///< column_reduction, scan: threads side by side along the kept axes; not in the text
-  int parts = 1;            ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
-  std::string reason;       ///< one sentence for explain()
+  int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work; or tiles
+  int lead = 0;             ///< window: elements by which the first vector starts before the innermost axis
+  int columns = 1;     ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text.
+                       ///< Elementwise rows: > 1 where the caller says how many stand along the innermost axis
+  int parts = 1;       ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
+  int bins = 0;        ///< > 0: blocks scatter into sums of their own first, with room for so many
+  std::string reason;  ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };
 
@@ -64,6 +69,7 @@ struct DeviceTraits {
 /// Facts of one call that choose among variants; only classes derived from them enter the key.
 struct Extents {
   std::vector<std::int64_t> loop;  ///< one per loop axis, outermost first
+  std::int64_t bins = 0;           ///< of a kernel with a bins_parameter: its value
 };
 
 /// The heuristic choice. Depends on extents only through classes (divisibility, "large enough for the card").
@@ -87,6 +93,14 @@ bool holds_rows(const ChainFacts& facts, const DeviceTraits& device);
 /// choose_schedule and launch_shape of kernels with reduced axes (reduction.cpp).
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);
 LaunchShape reduction_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
+/// Can the window form compute the kernel, whose accesses say which of them are windows (window.cpp)?
+bool window_fits(const Kernel& kernel, const Extents& extents);
+Schedule choose_window(const Kernel& kernel, const Extents& extents);
+/// Its blocks along the innermost axis, and over all others.
+struct WindowGrid {
+  std::int64_t columns = 1, rows = 1;
+};
+WindowGrid window_grid(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
 /// Rows or columns on the CPU (cpu_reduction.cpp).
 Schedule choose_cpu_reduction(const Kernel& kernel, const Extents& extents);
 /// Units, workspace and finish of a CPU kernel with reduced axes. They depend on the extents and never on the number of

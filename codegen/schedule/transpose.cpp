@@ -12,7 +12,7 @@ bool is_turned_along(const Access& access, std::size_t axis) {
 }  // namespace
 
 int turned_axis(const Kernel& kernel) {
-  if (kernel.rank < 2) return -1;
+  if (kernel.rank < 2 || kernel.has_folds()) return -1;
   for (const Access& access : kernel.accesses) {
     if (access.store && access.axes.back() != AxisClass::contiguous) return -1;
   }

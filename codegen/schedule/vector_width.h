@@ -8,12 +8,17 @@
 
 namespace kiln::codegen {
 
+/// Bytes of an element; of an iota that finds elements, theirs.
+inline std::size_t element_bytes(const Access& access) {
+  return access.gathers > 0 ? access.gathers : size_of(access.type);
+}
+
 /// Bytes of the widest element among the operands that `moves` picks; at least 1.
 template <class Moves>
 std::size_t widest_element(const Kernel& kernel, const Moves& moves) {
   std::size_t widest = 1;
   for (const Access& access : kernel.accesses) {
-    if (moves(access)) widest = std::max(widest, size_of(access.type));
+    if (moves(access)) widest = std::max(widest, element_bytes(access));
   }
   return widest;
 }
@@ -25,8 +30,8 @@ bool most_bytes_move_whole(const Kernel& kernel, const Moves& moves, const Whole
   std::size_t total = 0, whole = 0;
   for (const Access& access : kernel.accesses) {
     if (!moves(access)) continue;
-    total += size_of(access.type);
-    if (is_whole(access)) whole += size_of(access.type);
+    total += element_bytes(access);
+    if (is_whole(access)) whole += element_bytes(access);
   }
   return 2 * whole > total;
 }

@@ -69,10 +69,19 @@ class ArrayBase : public Operators<Self> {
     __builtin_memcpy(&value, bytes, sizeof value);
     return value;
   }
-  Array<value_type> clone() const;
-  Array<value_type> to(Device device) const;
+  Array<value_type> clone(Where w = Where::current()) const;
+  Array<value_type> to(Device device, Where w = Where::current()) const;
   template <class U>
   Array<U> astype(Where w = Where::current()) const;
+
+  /// Arrays have many values, and expressions none yet: neither can steer C++ control flow.
+  template <class B = bool>
+  explicit operator B() const {
+    static_assert(no_dtype<B>::value,
+                  "kiln: an array in if, ?: or while has many values; use kl::where(condition, a, b), or kl::any and "
+                  "kl::all with .item()");
+    return B{};
+  }
 
   // For the library's templates.
   const Handle& handle() const { return handle_; }
@@ -155,6 +164,14 @@ class View : public detail::ArrayBase<View<T>, T>,
     }
     return *this;
   }
+  template <class X>
+    requires(!detail::assignable<std::remove_cvref_t<X>>)
+  View& operator=(const X&) {
+    static_assert(
+        detail::no_dtype<X>::value,
+        "kiln: arrays, expressions and C++ numbers are assigned to a view; copy host memory with kl::from_host");
+    return *this;
+  }
   View& operator=(const View& other) { return this->template operator= <const View&>(other); }
 
   T* data() const { return static_cast<T*>(this->handle_.data); }
@@ -187,9 +204,10 @@ class Array : public detail::ArrayBase<Array<T>, T>,
  public:
   Array() = default;
   /// Uninitialised elements in C order on the current device.
-  explicit Array(const Shape& shape) : Base(detail::allocate(Base::dtype, shape.data(), shape.rank())) {}
-  Array(const Shape& shape, Device device)
-      : Base(detail::allocate_on(Base::dtype, shape.data(), shape.rank(), device.kind_number(), device.index())) {}
+  explicit Array(const Shape& shape, detail::Where w = detail::Where::current())
+      : Base(detail::allocate(Base::dtype, shape.data(), shape.rank(), w)) {}
+  Array(const Shape& shape, Device device, detail::Where w = detail::Where::current())
+      : Base(detail::allocate_on(Base::dtype, shape.data(), shape.rank(), device.kind_number(), device.index(), w)) {}
   Array(const Array& other) : Base(other.handle_.layout ? detail::clone(other.handle_) : detail::Handle{}) {}
   Array(Array&& other) noexcept : Base(other.handle_) { other.handle_ = {}; }
   /// Evaluates an expression or copies a view, converting the elements.
@@ -224,6 +242,15 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     } else {
       fill(detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, false));
     }
+    return *this;
+  }
+
+  template <class X>
+    requires(!detail::assignable<std::remove_cvref_t<X>>)
+  Array& operator=(const X&) {
+    static_assert(
+        detail::no_dtype<X>::value,
+        "kiln: arrays, expressions and C++ numbers are assigned to an array; copy host memory with kl::from_host");
     return *this;
   }
 
@@ -287,12 +314,12 @@ static_assert(sizeof(Array<float>) == sizeof(Slot) && sizeof(View<float>) == siz
               "operands are passed to the library by their address alone");
 
 template <class Self, class T>
-Array<std::remove_const_t<T>> ArrayBase<Self, T>::clone() const {
-  return Array<value_type>(handle_.layout ? detail::clone(handle_) : Handle{});
+Array<std::remove_const_t<T>> ArrayBase<Self, T>::clone(Where w) const {
+  return Array<value_type>(handle_.layout ? detail::clone(handle_, w) : Handle{});
 }
 template <class Self, class T>
-Array<std::remove_const_t<T>> ArrayBase<Self, T>::to(Device device) const {
-  return Array<value_type>(handle_.layout ? to_device(handle_, device.kind_number(), device.index()) : Handle{});
+Array<std::remove_const_t<T>> ArrayBase<Self, T>::to(Device device, Where w) const {
+  return Array<value_type>(handle_.layout ? to_device(handle_, device.kind_number(), device.index(), w) : Handle{});
 }
 template <class Self, class T>
 template <class U>

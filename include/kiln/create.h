@@ -7,18 +7,18 @@ namespace kiln {
 
 /// Every element `value`.
 template <class T>
-Array<T> full(const Shape& shape, T value) {
-  Array<T> a(shape);
+Array<T> full(const Shape& shape, T value, detail::Where w = detail::Where::current()) {
+  Array<T> a(shape, w);
   a = value;
   return a;
 }
 template <class T>
-Array<T> zeros(const Shape& shape) {
-  return full<T>(shape, T(0));
+Array<T> zeros(const Shape& shape, detail::Where w = detail::Where::current()) {
+  return full<T>(shape, T(0), w);
 }
 template <class T>
-Array<T> ones(const Shape& shape) {
-  return full<T>(shape, T(1));
+Array<T> ones(const Shape& shape, detail::Where w = detail::Where::current()) {
+  return full<T>(shape, T(1), w);
 }
 
 namespace detail {
@@ -74,7 +74,7 @@ namespace detail {
 template <class T>
 Array<T> copy_in(const T* values, std::int64_t count, const Shape& shape, Where w) {
   check_count(count, shape.data(), shape.rank(), w);
-  return Array<T>(detail::from_host(dtype_of<T>, values, shape.data(), shape.rank()));
+  return Array<T>(detail::from_host(dtype_of<T>, values, shape.data(), shape.rank(), w));
 }
 
 template <class C>
@@ -105,14 +105,14 @@ Array<T> from_host(std::initializer_list<T> values, detail::Where w = detail::Wh
   return from_host(values, {values.size()}, w);
 }
 template <class T>
-Array<T> from_host(const T* values, const Shape& shape) {
-  return Array<T>(detail::from_host(dtype_of<T>, values, shape.data(), shape.rank()));
+Array<T> from_host(const T* values, const Shape& shape, detail::Where w = detail::Where::current()) {
+  return Array<T>(detail::from_host(dtype_of<T>, values, shape.data(), shape.rank(), w));
 }
 inline Array<bool> from_host(const std::vector<bool>& values, const Shape& shape,
                              detail::Where w = detail::Where::current()) {
   const std::vector<unsigned char> bytes(values.begin(), values.end());
   detail::check_count(static_cast<std::int64_t>(bytes.size()), shape.data(), shape.rank(), w);
-  return Array<bool>(detail::from_host(DType::b1, bytes.data(), shape.data(), shape.rank()));
+  return Array<bool>(detail::from_host(DType::b1, bytes.data(), shape.data(), shape.rank(), w));
 }
 inline Array<bool> from_host(const std::vector<bool>& values, detail::Where w = detail::Where::current()) {
   return from_host(values, {values.size()}, w);
@@ -121,18 +121,20 @@ inline Array<bool> from_host(const std::vector<bool>& values, detail::Where w = 
 /// Refers to the caller's memory on `device`, which must outlive the view. Strides are in elements and may be 0 or
 /// negative.
 template <class T>
-View<T> view(T* data, const Shape& shape, const Shape& strides, Device device = Device::current()) {
+View<T> view(T* data, const Shape& shape, const Shape& strides, Device device = Device::current(),
+             detail::Where w = detail::Where::current()) {
   using U = std::remove_const_t<T>;
-  if (strides.rank() != shape.rank()) detail::stride_mismatch(shape.rank(), strides.rank());
+  if (strides.rank() != shape.rank()) detail::stride_mismatch(shape.rank(), strides.rank(), w);
   return View<T>(detail::borrow(dtype_of<U>, const_cast<U*>(data), shape.data(), shape.rank(), strides.data(),
-                                device.kind_number(), device.index()));
+                                device.kind_number(), device.index(), w));
 }
 /// The same in C order.
 template <class T>
-View<T> view(T* data, const Shape& shape, Device device = Device::current()) {
+View<T> view(T* data, const Shape& shape, Device device = Device::current(),
+             detail::Where w = detail::Where::current()) {
   using U = std::remove_const_t<T>;
   return View<T>(detail::borrow(dtype_of<U>, const_cast<U*>(data), shape.data(), shape.rank(), nullptr,
-                                device.kind_number(), device.index()));
+                                device.kind_number(), device.index(), w));
 }
 
 }  // namespace kiln

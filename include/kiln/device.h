@@ -69,8 +69,8 @@ inline DeviceList devices() { return {}; }
 /// Makes a device current on this thread for a scope.
 class [[nodiscard]] DeviceGuard {
  public:
-  explicit DeviceGuard(Device device) : previous_(Device::current()) {
-    detail::set_current_device(device.kind_number(), device.index());
+  explicit DeviceGuard(Device device, detail::Where w = detail::Where::current()) : previous_(Device::current()) {
+    detail::set_current_device(device.kind_number(), device.index(), w);
   }
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
@@ -85,8 +85,8 @@ class [[nodiscard]] DeviceGuard {
 /// between streams an Event sets the order.
 class Stream {
  public:
-  explicit Stream(Device device = Device::current())
-      : device_(device), native_(detail::create_stream(device.kind_number(), device.index())), owned_(true) {}
+  explicit Stream(Device device = Device::current(), detail::Where w = detail::Where::current())
+      : device_(device), native_(detail::create_stream(device.kind_number(), device.index(), w)), owned_(true) {}
   /// A stream of the host program (a CUstream); kiln never destroys it.
   static Stream wrap(void* native_handle, Device device = Device::current()) { return {native_handle, device}; }
   /// The stream that this thread's work on the device goes to.

@@ -28,6 +28,15 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
   template <class T>
   auto astype(detail::Where w = detail::Where::current()) const;
 
+  /// Arrays have many values, and expressions none yet: neither can steer C++ control flow.
+  template <class B = bool>
+  explicit operator B() const {
+    static_assert(detail::no_dtype<B>::value,
+                  "kiln: an array in if, ?: or while has many values; use kl::where(condition, a, b), or kl::any and "
+                  "kl::all with .item()");
+    return B{};
+  }
+
   // For the library's templates.
   detail::Parts parts() const { return {detail::code_of<S>.items, slots.items, S::size}; }
   /// A view of a reduction or scan is a shared subexpression; other views are pushed to the operands.

@@ -77,7 +77,16 @@ struct Roofline {
   double of_peak = -1;
   double operations_per_byte = 0;
   double gigaoperations_per_second = 0;
-  Text text;  ///< the same in a line; lives as long as the Inspection
+  /// The same in a line; prints to streams, too.
+  Text text() const { return line; }
+  template <class Stream>
+    requires(requires(Stream& s) { s.write("", 0L); })
+  friend Stream& operator<<(Stream& stream, const Roofline& roofline) {
+    return stream << roofline.text();
+  }
+
+  // For the library.
+  char line[256] = "";
 };
 
 namespace detail {
@@ -89,7 +98,7 @@ struct Inspection {
   unsigned kernel_count = 0;
 };
 
-KILN_API Roofline roofline(Inspection*, double milliseconds);
+KILN_API Roofline roofline(const Inspection&, double milliseconds);
 
 }  // namespace detail
 
@@ -129,8 +138,9 @@ class Inspection {
   /// What was fused, what was split and why, with the bytes moved by each kernel.
   Text explain() const { return data_->explain; }
 
-  /// The position of a run of all kernels that took so long. TypeError unless the time is positive.
-  Roofline roofline(double milliseconds) const { return detail::roofline(data_, milliseconds); }
+  /// The position of a run of all kernels that took so long. TypeError unless the time is positive, and for raw
+  /// kernels.
+  Roofline roofline(double milliseconds) const { return detail::roofline(*data_, milliseconds); }
 
   KernelList kernels;
   Text graph;  ///< one line per node

@@ -33,7 +33,8 @@ class Into {
   }
   template <class... A>
   void operator()(const A&... arguments) {
-    function_.template run_into<X...>(is_controlled_ ? &launch_ : nullptr, targets_.targets, arguments...);
+    if constexpr ((destination<X> && ...))
+      function_.template run_into<X...>(is_controlled_ ? &launch_ : nullptr, targets_.targets, arguments...);
   }
 
  private:
@@ -93,7 +94,13 @@ class Jit {
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
+    static_assert((detail::destination<std::remove_cvref_t<X>> && ...),
+                  "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
+    if constexpr ((detail::destination<std::remove_cvref_t<X>> && ...)) {
+      return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
+    } else {
+      return {*this, nullptr, {}};
+    }
   }
   /// f[{.block = 256}](x): launch control.
   detail::Configured<F> operator[](const Launch& launch) const { return {*this, launch}; }
@@ -118,6 +125,11 @@ class Jit {
     for (const char* arch : what.archs) precompile<S...>(arch, progress, std::index_sequence_for<S...>{});
     if (what.archs.empty()) precompile<S...>(nullptr, progress, std::index_sequence_for<S...>{});
   }
+
+  /// From here on a call with argument types and ranks that the function was neither called with nor compiled for
+  /// throws TypeError, which lists those that it was: nothing is traced by surprise. Other extents are still welcome.
+  /// Objects made of one lambda without captures are sealed together.
+  void seal() const { detail::seal(group()); }
 
   // For the library's templates.
   template <class... S, std::size_t... I>
@@ -156,6 +168,9 @@ class Jit {
       return own_;
     }
   }
+
+  /// What all argument types of this function have in common.
+  detail::Site& group() const { return site<>(); }
 
  private:
   [[no_unique_address]] F function_;

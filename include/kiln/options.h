@@ -36,16 +36,27 @@ struct StreamArgument {
 
 }  // namespace detail
 
-/// Launch control: f[{.block = 256}](x). What is left out is chosen by kiln; results do not depend on it.
+/// Launch control: f[{.block = 256}](x). What is left out is chosen by kiln. On the CPU device only the stream means
+/// anything.
+///
+/// Fused expressions: elementwise kernels give the same bits for every launch. Reductions and scans join their elements
+/// in an order that follows from `block` and `items`, so floating sums may differ in their last bits from those of
+/// other launches; each launch gives the same bits every time. What a kernel cannot have is a ShapeError that says what
+/// it can.
 struct Launch {
+  /// Blocks. Raw kernels: as given. Fused expressions over one contiguous run: fewer blocks than there are tiles take
+  /// them in turn; in other fused expressions the grid follows from the shape and fewer blocks are an error.
   detail::Extent3 grid = {};
+  /// Threads of a block. Fused reductions and scans take 32 to 1024, a power of two; {x, y} spreads the threads of
+  /// elementwise kernels over two axes.
   detail::Extent3 block = {};
-  unsigned items = 0;         ///< elements per thread
+  unsigned items = 0;         ///< elements per thread, in fused expressions; at most 64
   unsigned shared_bytes = 0;  ///< dynamic shared memory
   unsigned cluster = 0;       ///< blocks per cluster
-  bool cooperative = false;
+  bool cooperative = false;   ///< all blocks run at the same time, or the launch is an error
   detail::StreamArgument stream = {};
   bool tune = true;
+  detail::Where where = detail::Where::current();  ///< of the braces, for messages; not to be given
 };
 
 namespace detail {
@@ -61,6 +72,7 @@ inline LaunchControl launch_control(const Launch& l) {
   c.tune = l.tune;
   c.stream = l.stream.native;
   c.has_stream = l.stream.given;
+  c.where = l.where;
   return c;
 }
 

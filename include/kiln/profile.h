@@ -26,10 +26,10 @@ struct ProfileRow {
   double total_ms = 0, mean_ms = 0, shortest_ms = 0, longest_ms = 0;
   double host_ms = 0;      ///< total time of the calls that enqueued it
   double share = 0;        ///< of the profile's time on devices, 0 to 1
-  std::int64_t bytes = 0;  ///< in total; operands read and written once
+  std::int64_t bytes = 0;  ///< in total; operands read and written once (raw kernels: the arrays given)
   double gigabytes_per_second = 0;
-  double of_peak = -1;               ///< of the device's peak memory bandwidth; -1 where that is unknown (CPU)
-  double operations_per_byte = 0;    ///< arithmetic operations; functions and joins count one each
+  double of_peak = -1;             ///< of the device's peak memory bandwidth; -1 where that is unknown (CPU)
+  double operations_per_byte = 0;  ///< arithmetic operations; functions and joins count one each
 };
 
 namespace detail {

@@ -22,8 +22,9 @@ namespace detail {
 /// The type of a reduction or scan of X, with the checks.
 template <Reducing F, class X>
 struct ReducedAs {
-  static_assert(Operand<X>::role == Role::array || Operand<X>::role == Role::traced,
-                "kiln: a reduction needs an array, an expression or a traced value");
+  static_assert(
+      Operand<X>::role == Role::array || Operand<X>::role == Role::traced,
+      "kiln: a reduction needs an array, an expression or a traced value; copy host memory with kl::from_host");
   static constexpr bool traced = Operand<X>::role == Role::traced;
   static constexpr ReductionType r = reduction_type(F, Operand<X>::type.type);
   static constexpr bool checked = require_reducible<r.fault>();

@@ -9,8 +9,8 @@ namespace kiln {
 class Shape {
  public:
   constexpr Shape() = default;
-  constexpr Shape(std::initializer_list<detail::Extent> values) {
-    for (const detail::Extent e : values) append(e.value);
+  constexpr Shape(std::initializer_list<detail::Extent> values, detail::Where w = detail::Where::current()) {
+    for (const detail::Extent e : values) append(e.value, w);
   }
   template <class C>
     requires(std::is_class_v<C> &&
@@ -18,13 +18,13 @@ class Shape {
                std::is_integral_v<std::remove_cvref_t<decltype(c.data()[0])>>;
                c.size();
              })
-  Shape(const C& values) {
+  Shape(const C& values, detail::Where w = detail::Where::current()) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(values.size()); ++i) {
-      append(static_cast<std::int64_t>(values.data()[i]));
+      append(static_cast<std::int64_t>(values.data()[i]), w);
     }
   }
   constexpr Shape(const std::int64_t* values, int rank) {
-    for (int i = 0; i < rank; ++i) append(values[i]);
+    for (int i = 0; i < rank; ++i) append(values[i], {});
   }
 
   constexpr std::size_t size() const { return static_cast<std::size_t>(rank_); }
@@ -54,8 +54,8 @@ class Shape {
   }
 
  private:
-  constexpr void append(std::int64_t value) {
-    if (rank_ == detail::max_rank) detail::too_many_axes(static_cast<std::size_t>(rank_) + 1);
+  constexpr void append(std::int64_t value, detail::Where w) {
+    if (rank_ == detail::max_rank) detail::too_many_axes(static_cast<std::size_t>(rank_) + 1, w);
     values_[rank_++] = value;
   }
   int rank_ = 0;

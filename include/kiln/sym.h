@@ -104,6 +104,8 @@ NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
     return x.node_as(type, w);
   } else if constexpr (Operand<X>::role == Role::baked) {
     return record_number(recorder, scalar_argument(x.value), type, w);
+  } else if constexpr (Operand<X>::role == Role::array) {
+    return 0;  // record refuses it; nothing more is to be said
   } else {
     return record_number(recorder, scalar_argument(x), type, w);
   }
@@ -112,6 +114,9 @@ NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
 /// Out of line and small: runs once for each operation of a trace.
 template <Op O, class... X>
 [[gnu::noinline, gnu::cold]] auto record(Where where, const X&... operands) {
+  constexpr bool traced_only = ((Operand<X>::role != Role::array) && ...);
+  static_assert(traced_only,
+                "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
   constexpr Resolution r = Typed<O, X...>::r;
   Recorder* recorder = nullptr;
   ((recorder = recorder ? recorder : recorder_of(operands)), ...);

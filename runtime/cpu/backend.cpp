@@ -103,6 +103,10 @@ class CpuBackend final : public Backend {
     parallel_ranges(shape.finish_units, finish_grain, run, &job);
   }
 
+  void launch(const LoadedKernel&, const LaunchShape&, void**, NativeStream) override {
+    fail<DeviceError>("a kernel written in CUDA cannot run on the CPU device");
+  }
+
   Counters zeroed_counters(std::uint32_t count, NativeStream) override {
     void* const memory = allocate_host(count * sizeof(std::uint32_t));
     std::memset(memory, 0, count * sizeof(std::uint32_t));

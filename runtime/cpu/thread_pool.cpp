@@ -35,8 +35,9 @@ int configured_threads() {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error == std::errc() && end == text.data() + text.size() && count >= 1) return std::min(count, max_threads);
-  warn_once("KILN_THREADS is not a positive number and is ignored: '" + text + "'");
-  return std::min(available_cores(), max_threads);
+  const int cores = std::min(available_cores(), max_threads);
+  warn_once(fmt::format("KILN_THREADS={} is not a positive number; taking {}, the cores of this process", text, cores));
+  return cores;
 }
 
 void relax() {

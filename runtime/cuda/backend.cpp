@@ -53,7 +53,7 @@ bool is_sticky(CUresult result) {
 }
 
 CudaBackend::CudaBackend(CUdevice device, int index, int count)
-    : device_(device), only_device_(count == 1), info_(describe(device, index)) {
+    : device_(device), only_device_(count == 1), info_(describe(device, index)), graphs_(make_graphs(*this)) {
   max_shared_ = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   has_pools_ = attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0 &&
                driver().device_default_pool(&pool_, device) == CUDA_SUCCESS;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/cuda/driver_api.h"
+#include "runtime/graph_backend.h"
 #include "runtime/runtime.h"
 
 namespace kiln::runtime {
@@ -40,6 +41,7 @@ class CudaBackend final : public Backend {
   const LoadedKernel* load(const Binary& binary, const KernelSource& source) override;
   void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
               NativeStream stream) override;
+  void launch(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, NativeStream stream) override;
   Counters zeroed_counters(std::uint32_t count, NativeStream stream) override;
   NativeStream create_stream() override;
   void destroy_stream(NativeStream stream) noexcept override;
@@ -53,6 +55,7 @@ class CudaBackend final : public Backend {
   void bind_thread() override;
   bool is_capturing(NativeStream stream) override;
   Memory memory_kind(const void* memory) override;
+  GraphBackend* graphs() override { return graphs_.get(); }
 
   /// Lets the other devices read this device's pool, where the hardware can.
   void add_peer(CUdevice peer) { peers_.push_back(peer); }
@@ -60,6 +63,7 @@ class CudaBackend final : public Backend {
 
  private:
   friend class ContextScope;
+  friend class CudaGraphs;
 
   CUcontext primary_context();
   void prepare_pool();
@@ -94,9 +98,13 @@ class CudaBackend final : public Backend {
     void* memory = nullptr;
     std::uint32_t count = 0;
   };
+  const std::unique_ptr<GraphBackend> graphs_;
   std::mutex counters_mutex_;
   std::unordered_map<unsigned long long, StreamCounters> counters_;  // by the driver's number of the stream
 };
+
+/// Graphs of the device's streams (graphs.cpp).
+std::unique_ptr<GraphBackend> make_graphs(CudaBackend& backend);
 
 /// Makes a context of the device current for the calls made while it lives. The caller's context is kept if it belongs
 /// to the device; a thread with none gets the primary context and keeps it. Throws DeviceError in a forked child.

@@ -1,6 +1,7 @@
 // runtime/cuda/compile.cpp -- CUDA C++ to a cubin or PTX through NVRTC.
 #include "runtime/cuda/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "runtime/compile_report.h"
@@ -15,8 +16,17 @@ namespace {
 /// Destroys the program on every path.
 class Program {
  public:
-  Program(const Nvrtc& library, const std::string& source, const std::string& name) : library_(library) {
-    check(library.create(&program_, source.c_str(), name.c_str(), 0, nullptr, nullptr), "nvrtcCreateProgram");
+  Program(const Nvrtc& library, const KernelSource& source, const std::string& name) : library_(library) {
+    std::vector<const char*> names, texts;
+    for (const auto& [header, text] : source.headers) {
+      names.push_back(header.c_str());
+      texts.push_back(text.c_str());
+    }
+    check(library.create(&program_, source.text.c_str(), name.c_str(), static_cast<int>(names.size()), texts.data(),
+                         names.data()),
+          "nvrtcCreateProgram");
+    if (!source.expression.empty())
+      check(library.add_name(program_, source.expression.c_str()), "nvrtcAddNameExpression");
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -33,6 +43,12 @@ class Program {
     std::string text(size, '\0');
     check(library_.log(program_, text.data()), "nvrtcGetProgramLog");
     return text;
+  }
+  /// The symbol of the kernel that the name expression names.
+  std::string lowered_name(const std::string& expression) const {
+    const char* name = nullptr;
+    check(library_.lowered_name(program_, expression.c_str(), &name), "nvrtcGetLoweredName");
+    return name;
   }
   std::vector<char> cubin() const {
     std::size_t size = 0;
@@ -58,15 +74,20 @@ class Program {
   nvrtcProgram program_ = nullptr;
 };
 
-std::vector<std::string> option_list(const Nvrtc& library, const GpuTarget& target, const CompileOptions& options) {
-  std::vector<std::string> list = {"--gpu-architecture=" + target.arch, "--std=c++17",
+bool names_standard(const std::string& option) { return option.starts_with("--std") || option.starts_with("-std"); }
+
+std::vector<std::string> option_list(const Nvrtc& library, const GpuTarget& target, const KernelSource& source,
+                                     const CompileOptions& options) {
+  std::vector<std::string> list = {"--gpu-architecture=" + target.arch,
                                    options.contract ? "--fmad=true" : "--fmad=false"};
+  if (std::none_of(options.extra.begin(), options.extra.end(), names_standard)) list.emplace_back("--std=c++17");
   if (options.lineinfo) list.emplace_back("-lineinfo");
   if (options.fast_math) list.emplace_back("--use_fast_math");
   if (!target.is_ptx) list.emplace_back("--ptxas-options=-v");  // registers and spills in the log, at no cost
   // kiln has its own cache; NVRTC's would open the driver and fill the user's disk a second time.
   if (library.major > 12 || (library.major == 12 && library.minor >= 9)) list.emplace_back("--no-cache");
   list.insert(list.end(), options.extra.begin(), options.extra.end());
+  for (const std::string& directory : toolkit_includes(source)) list.push_back("--include-path=" + directory);
   return list;
 }
 
@@ -102,6 +123,11 @@ GpuTarget target_for(const Nvrtc& library, const KernelSource& source, const Com
         "libnvrtc-builtins.so.{}.{} must lie beside libnvrtc, in {}, or on the loader's path (LD_LIBRARY_PATH).\n",
         library.major, library.minor, library.path.substr(0, slash));
   }
+  if (log.find("Error in parsing name expression") != std::string::npos) {
+    const std::string declared = global_functions(source.text);
+    hint += fmt::format("'{}' names no __global__ function of the source, which declares {}.\n", source.expression,
+                        declared.empty() ? "none" : declared);
+  }
   const std::string excerpt = source_excerpt(source.text, source_name, log);
   fail<CompileError>("kernel {} does not compile for {} with {}: {}\n{}{}{}", source.entry, target.arch,
                      library.description(), library.error_string(result), hint, excerpt, readable_log(log));
@@ -114,17 +140,17 @@ Binary compile_for(const KernelSource& source, const CompileOptions& options, bo
   const GpuTarget target = target_for(library, source, options, force_ptx);
   const auto start = std::chrono::steady_clock::now();
   const std::string source_name = source.entry + ".cu";
-  Program program(library, source.text, source_name);
-  const std::vector<std::string> command = option_list(library, target, options);
+  Program program(library, source, source_name);
+  const std::vector<std::string> command = option_list(library, target, source, options);
   const nvrtcResult result = program.compile(command);
   const std::string log = program.log();
   if (result != NVRTC_SUCCESS) fail_compile(library, source, target, result, source_name, log);
   Binary binary;
   binary.is_ptx = target.is_ptx;
   binary.image = target.is_ptx ? program.ptx() : program.cubin();
-  binary.entry = source.entry;
+  binary.entry = source.expression.empty() ? source.entry : program.lowered_name(source.expression);
   binary.compiler = fmt::format("NVRTC {}.{}", library.major, library.minor);
-  read_resources(log, source.entry, binary);
+  read_resources(log, binary.entry, binary);
   binary.log = readable_log(log);
   binary.options = options;
   if (want_ptx) {

@@ -4,7 +4,12 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <cstddef>
 #include <string>
+
+/// The type of cuStreamGetCaptureInfo in CUDA 12.0; the headers of 13 declare another one. Never defined.
+CUresult kiln_stream_capture_info_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                                     const CUgraphNode** dependencies, std::size_t* count);
 
 namespace kiln::runtime::cuda {
 
@@ -57,6 +62,15 @@ namespace kiln::runtime::cuda {
   X(stream_id, "cuStreamGetId", cuStreamGetId)                                                     \
   X(stream_is_capturing, "cuStreamIsCapturing", cuStreamIsCapturing)                               \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", cuThreadExchangeStreamCaptureMode) \
+  X(stream_begin_capture, "cuStreamBeginCapture_v2", cuStreamBeginCapture)                         \
+  X(stream_end_capture, "cuStreamEndCapture", cuStreamEndCapture)                                  \
+  X(stream_capture_info, "cuStreamGetCaptureInfo_v2", kiln_stream_capture_info_v2)                 \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags", cuGraphInstantiate)                          \
+  X(graph_update, "cuGraphExecUpdate_v2", cuGraphExecUpdate)                                       \
+  X(graph_set_kernel, "cuGraphExecKernelNodeSetParams_v2", cuGraphExecKernelNodeSetParams)         \
+  X(graph_launch, "cuGraphLaunch", cuGraphLaunch)                                                  \
+  X(graph_destroy, "cuGraphDestroy", cuGraphDestroy)                                               \
+  X(graph_destroy_instance, "cuGraphExecDestroy", cuGraphExecDestroy)                              \
   X(event_create, "cuEventCreate", cuEventCreate)                                                  \
   X(event_destroy, "cuEventDestroy_v2", cuEventDestroy)                                            \
   X(event_record, "cuEventRecord", cuEventRecord)                                                  \

@@ -170,10 +170,14 @@ void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, c
                          NativeStream stream) {
   KILN_INTERNAL_CHECK(bytes == kernel.argument_bytes, "kernel {} takes {} bytes of arguments and got {}", kernel.name,
                       kernel.argument_bytes, bytes);
+  void* parameters[] = {const_cast<void*>(arguments)};
+  launch(kernel, shape, parameters, stream);
+}
+
+void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, NativeStream stream) {
   if (shape.shared_bytes > std::atomic_ref<std::uint32_t>(kernel.allowed_shared).load(std::memory_order_relaxed))
       [[unlikely]]
     allow_shared(kernel, shape.shared_bytes);
-  void* parameters[] = {const_cast<void*>(arguments)};
   if (shape.cluster > 1 || shape.cooperative) [[unlikely]] {
     const CUresult result = launch_extended(kernel, shape, parameters, static_cast<CUstream>(stream));
     if (result != CUDA_SUCCESS) fail_launch(result, kernel, shape);

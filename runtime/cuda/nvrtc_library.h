@@ -16,6 +16,8 @@ namespace kiln::runtime::cuda {
   X(archs, "nvrtcGetSupportedArchs", nvrtcGetSupportedArchs)            \
   X(create, "nvrtcCreateProgram", nvrtcCreateProgram)                   \
   X(destroy, "nvrtcDestroyProgram", nvrtcDestroyProgram)                \
+  X(add_name, "nvrtcAddNameExpression", nvrtcAddNameExpression)         \
+  X(lowered_name, "nvrtcGetLoweredName", nvrtcGetLoweredName)           \
   X(compile, "nvrtcCompileProgram", nvrtcCompileProgram)                \
   X(log_size, "nvrtcGetProgramLogSize", nvrtcGetProgramLogSize)         \
   X(log, "nvrtcGetProgramLog", nvrtcGetProgramLog)                      \

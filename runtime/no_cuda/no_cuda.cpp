@@ -18,6 +18,10 @@ Binary compile(const KernelSource& source, const CompileOptions&, bool) {
 
 std::string compiler_identity() { return "none"; }
 
+std::vector<std::string> toolkit_includes(const KernelSource&) { return {}; }
+
+std::string toolkit_identity(const std::vector<std::string>&) { return ""; }
+
 void load_compiler() {}  // compile() says why there is none
 
 CompilerReport report_compiler() { return {}; }  // the missing devices say why

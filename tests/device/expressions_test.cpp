@@ -112,6 +112,18 @@ TEST_P(Expressions, literals_and_conditions) {
     EXPECT_EQ(kl::eval(x * kl::lit(k)).to_host()[2], 2.0f * k) << "a literal is part of the key";
 }
 
+/// Arrays and expressions explain themselves where C++ wants a bool; that must not take part beside a bool or under !.
+TEST_P(Expressions, logic_of_masks_and_a_bool) {
+  kl::Array<bool> mask = kl::from_host(std::vector<bool>{true, false});
+  const bool yes = true, no = false;
+  const auto values = [](const kl::Array<bool>& a) { return a.to_host(); };
+  EXPECT_EQ(values(kl::eval(!mask)), (std::vector<bool>{false, true}));
+  EXPECT_EQ(values(kl::eval(mask && yes)), (std::vector<bool>{true, false}));
+  EXPECT_EQ(values(kl::eval(no || mask)), (std::vector<bool>{true, false}));
+  EXPECT_EQ(values(kl::eval((mask && no) || !mask)), (std::vector<bool>{false, true}));
+  EXPECT_EQ(values(kl::jit([](auto m) { return !(m && true); })(mask)), (std::vector<bool>{false, true}));
+}
+
 TEST_P(Expressions, operands_may_be_mixed_freely) {
   kl::Array<float> x = kl::from_host(Floats{1, 2});
   kl::Array<std::int32_t> i = kl::from_host(std::vector<std::int32_t>{7, -7});

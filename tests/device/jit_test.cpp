@@ -103,12 +103,37 @@ TEST_P(Jit, launch_control_does_not_change_results) {
   const Floats expected = f(x).to_host();
   EXPECT_EQ(f[{.block = 256}](x).to_host(), expected);
   EXPECT_EQ((f[{.grid = 1000, .block = 64}](x).to_host()), expected) << "a grid that covers the result";
-  if (on_gpu()) {
-    EXPECT_THROW((f[{.grid = 1, .block = 64}](x)), kl::Error) << "one that does not would leave elements unwritten";
-  }
+  EXPECT_EQ((f[{.grid = 1, .block = 64}](x).to_host()), expected) << "one block takes all tiles in turn";
+  for (const unsigned items : {1u, 2u, 6u, 16u}) EXPECT_EQ((f[{.block = 96, .items = items}](x).to_host()), expected);
   kl::Array<float> y({1000});
   f[{.block = 128}].into(y)(x);
   EXPECT_EQ(y.to_host(), expected);
+}
+
+TEST_P(Jit, a_sealed_function_takes_no_other_types) {
+  const auto f = kl::jit("sealed_affine", [](auto x, auto k) { return x * k + 1; });
+  f.compile<kl::Sig<float, 2>, float>({});
+  kl::Array<float> x = kl::from_host(Floats{1, 2});
+  EXPECT_EQ(f(x, 2.0f).to_host(), (Floats{3, 5}));
+  f.seal();
+  EXPECT_EQ(f(x, 3.0f).to_host(), (Floats{4, 7}));
+  EXPECT_EQ(f(kl::zeros<float>({5}), 3.0f).size(), 5) << "other extents are no other types";
+  EXPECT_EQ(f(kl::zeros<float>({2, 3}), 3.0f).size(), 6) << "compiled ahead";
+  try {
+    f(x.astype<double>(), 2.0f);
+    FAIL() << "f64 was not compiled";
+  } catch (const kl::TypeError& error) {
+    const std::string text = error.what();
+    for (const char* part : {"sealed_affine is sealed", "(f64[1d], f32)", "\n  (f32[2d], f32)", "\n  (f32[1d], f32)"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+  }
+  const float bias = 2;
+  const auto g = kl::jit([bias](auto v) { return v + bias; });
+  const auto other = g;
+  g(x);
+  g.seal();
+  EXPECT_THROW(g(x.astype<double>()), kl::TypeError);
+  EXPECT_EQ(other(x.astype<double>()).to_host()[0], 3.0) << "an object with captures is sealed by itself";
 }
 
 TEST_P(Jit, expressions_and_functions_fuse) {

@@ -184,10 +184,10 @@ TEST_P(Rooflines, PlaceATimedRun) {
   EXPECT_NEAR(roof.operations_per_byte, 5.0 / 8, 1e-12) << "max, sub, exp, sum, div for 8 bytes";
   EXPECT_NEAR(roof.gigabytes_per_second, 512.0 * 256 * 8 / 0.5e6, 1e-9);
   EXPECT_NEAR(roof.gigaoperations_per_second, 512.0 * 256 * 5 / 0.5e6, 1e-9);
-  EXPECT_TRUE(roof.text.contains("operations per byte")) << roof.text.c_str();
+  EXPECT_TRUE(roof.text().contains("operations per byte")) << roof.text().c_str();
   if (on_gpu()) {
     EXPECT_GT(roof.of_peak, 0);
-    EXPECT_TRUE(roof.text.contains(device.name())) << roof.text.c_str();
+    EXPECT_TRUE(roof.text().contains(device.name())) << roof.text().c_str();
   } else {
     EXPECT_EQ(roof.of_peak, -1);
   }

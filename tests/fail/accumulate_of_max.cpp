@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: kl::sum(x, kl::accumulate<double>);
   kl::max(x, kl::accumulate<double>);  // error
 }

@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<bool>& x) {
+  // instead: auto y = x != x;
   auto y = x - x;  // error
 }

@@ -6,6 +6,7 @@ namespace kl = kiln;
 
 void f(const kl::Array<float>& v) {
   auto g = kl::jit([](auto x) {
+    // instead: auto wide = x + kl::cast<double>(x);
     x += kl::cast<double>(x);  // error
     return x;
   });

@@ -7,5 +7,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<std::complex<float>>& x) {
+  // instead: auto y = kl::abs(x) < kl::abs(x);
   auto y = x < x;  // error
 }

@@ -7,5 +7,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<std::complex<float>>& x, kl::Array<float>& y) {
+  // instead: y = kl::real(x * 2);
   y = x * 2;  // error
 }

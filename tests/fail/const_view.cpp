@@ -1,5 +1,6 @@
 // tests/fail/const_view.cpp -- must not compile.
 // expect: a View<const T> only reads
+// fix: views of arrays that are not const: f(kl::Array<float>& x)
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

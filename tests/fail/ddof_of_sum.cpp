@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: kl::var(x, 0, kl::ddof(1));
   kl::sum(x, 0, kl::ddof(1));  // error
 }

@@ -7,5 +7,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<std::complex<float>>& x) {
+  // instead: auto y = kl::erf(kl::real(x));
   auto y = kl::erf(x);  // error
 }

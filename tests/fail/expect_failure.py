@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # tests/fail/expect_failure.py -- a program that must be refused, with the stated phrase and in few lines.
-"""The source holds `// expect: PHRASE`; without the lines marked `// error` it must compile (so nothing else is wrong)."""
+"""The source holds `// expect: PHRASE`. Without the lines marked `// error`, and with the code of the lines marked
+`// instead: CODE` in their place, it must compile: so nothing else is wrong, and the advice is right."""
 
 import argparse
 import re
@@ -32,12 +33,12 @@ def main():
     with open(options.source, encoding="utf-8") as file:
         text = file.read()
     phrase = re.search(r"// expect: (.*)", text).group(1).strip()
-    correct = "".join(line for line in text.splitlines(True) if "// error" not in line)
+    correct = "".join(line for line in text.splitlines(True) if "// error" not in line).replace("// instead: ", "")
     failures = []
     for compiler in options.compilers:
         good = compile_text(compiler, options.include, correct)
         if good.returncode:
-            failures.append(f"{compiler}: does not compile even without the lines marked '// error':\n{good.stderr}")
+            failures.append(f"{compiler}: does not compile without the lines marked '// error':\n{good.stderr}")
             continue
         bad = compile_text(compiler, options.include, text)
         lines = bad.stderr.splitlines()

@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: kl::Array<float> y = kl::remainder(x, x);
   kl::Array<float> y = x % x;  // error
 }

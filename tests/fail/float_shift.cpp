@@ -6,5 +6,6 @@ namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
   kl::Array<float> y;
+  // instead: y = x * 4;
   y = x << 2;  // error
 }

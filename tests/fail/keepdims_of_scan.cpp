@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: kl::cumsum(x);
   kl::cumsum(x, kl::keepdims);  // error
 }

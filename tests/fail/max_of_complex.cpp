@@ -7,5 +7,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<std::complex<float>>& z) {
+  // instead: kl::max(kl::abs(z), 0);
   kl::max(z, 0);  // error
 }

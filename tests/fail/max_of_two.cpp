@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x, kl::Array<float>& y) {
+  // instead: kl::maximum(x, y);
   kl::max(x, y);  // error
 }

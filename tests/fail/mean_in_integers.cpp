@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<int>& x) {
+  // instead: kl::mean(x, kl::accumulate<double>);
   kl::mean(x, kl::accumulate<int>);  // error
 }

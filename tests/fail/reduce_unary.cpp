@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: kl::reduce(x, 0, 0, [](auto a, auto b) { return a + b; });
   kl::reduce(x, 0, 0, [](auto a) { return a; });  // error
 }

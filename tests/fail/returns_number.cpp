@@ -1,5 +1,7 @@
 // tests/fail/returns_number.cpp -- must not compile.
 // expect: must return a traced value
+// wrote: kl::jit([](auto) { return 3; })
+// fix: kl::jit([](auto x) { return 0 * x + 3; })
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

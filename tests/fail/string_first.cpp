@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: auto y = 1 + x;
   auto y = "1" + x;  // error
 }

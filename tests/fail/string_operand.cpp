@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: auto y = x + 1;
   auto y = x + "1";  // error
 }

@@ -1,5 +1,6 @@
 // tests/fail/traced_while.cpp -- must not compile.
 // expect: use kl::where
+// fix: for a number of steps known on the host, a C++ loop; else kl::where in each step
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

@@ -1,5 +1,7 @@
 // tests/fail/typed_parameter.cpp -- must not compile.
 // expect: declare each parameter auto (arrays and run-time numbers) or kl::Const<T>
+// wrote: kl::jit([](auto x, float eps) { return x + eps; })
+// fix: kl::jit([](auto x, auto eps) { return x + eps; })
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

@@ -5,5 +5,6 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
+  // instead: auto y = kl::atan2(x, x);
   auto y = kl::atan2(x);  // error
 }

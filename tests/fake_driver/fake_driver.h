@@ -25,9 +25,13 @@ struct FakeDriver {
   bool has_pools = true;
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
   bool deinitialized = false;  ///< every call gives CUDA_ERROR_DEINITIALIZED, as during process exit
-  bool capturing = false;
+  bool capturing = false;      ///< every stream, as if another program captured it
+  void* captured = nullptr;    ///< the stream that cuStreamBeginCapture was called for
+  std::size_t nodes = 0;       ///< whose handles were asked for since
   std::map<std::string, Fault> faults;
   std::size_t argument_bytes = 0;  ///< how much a launch copies from its only parameter
+  /// The sizes of the next kernels' parameters: a launch copies all of them, one after another. Empty: see above.
+  std::vector<std::size_t> parameter_bytes;
 
   // What happened: "cuLaunchKernel stream=1 grid=2,1,1 block=256,1,1 shared=0".
   std::vector<std::string> calls;
@@ -46,5 +50,13 @@ struct FakeDriver {
 
 /// Exported by the library as `kiln_fake_driver`.
 using GetFakeDriver = FakeDriver* (*)();
+
+/// What NVIDIA's occupancy calculator is told of a card: compute capability * 10, threads and shared memory of a
+/// multiprocessor, shared memory of a block, and what the system takes of it.
+struct CardFacts {
+  int capability, threads, shared_kib, optin_kib, reserved;
+};
+/// Exported as `kiln_calculator_blocks`: resident blocks of a multiprocessor, -1 where the calculator is missing.
+using Calculator = int (*)(const CardFacts& card, int registers, int threads, int shared_bytes);
 
 }  // namespace kiln::fake

@@ -101,6 +101,10 @@ NodeId record_node(Recorder& recorder, const Node& node, const std::vector<NodeI
     case NodeKind::reduce:
     case NodeKind::scan:
       return record_reduction(recorder, node, inputs[0]);
+    case NodeKind::take: {
+      constexpr std::uint64_t flags[] = {0, detail::TakeCall::clip, detail::TakeCall::wrap};
+      return detail::record_take(recorder, {flags[node.mode], node.axes[0]}, inputs[0], inputs[1], here);
+    }
   }
   return 0;
 }

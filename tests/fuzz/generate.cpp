@@ -2,13 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/fuzz/program.h"
-#include "tests/fuzz/random.h"
+#include "tests/fuzz/generator.h"
 
 namespace fuzz {
 namespace {
-
-constexpr std::int64_t max_elements = 20000;
 
 const std::vector<DType> operand_types = {DType::f32, DType::f32,  DType::f32,  DType::f32, DType::f64, DType::f16,
                                           DType::f16, DType::bf16, DType::bf16, DType::i32, DType::i64, DType::u8,
@@ -29,33 +26,7 @@ bool is_comparison(Op op) {
          op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
 }
 
-class Generator {
- public:
-  explicit Generator(std::uint64_t seed) : random_(seed) { program_.seed = seed; }
-  Program run();
-
- private:
-  Shape universe();
-  void add_operand();
-  void lay_out(Operand& operand);
-  void add_view_of_memory(Operand& operand, int of);
-  int add(Node node);
-  int pick_node();
-  int as_type(int node, DType type);
-  void elementwise();
-  void binary(int a, Op op);
-  void choose();
-  void reduce();
-  void scan();
-  void view();
-  void outputs();
-  int number(DType type);
-  Node& node(int n) { return program_.nodes[static_cast<std::size_t>(n)]; }
-
-  Random random_;
-  Program program_;
-  Shape universe_;
-};
+}  // namespace
 
 Shape Generator::universe() {
   static const std::vector<std::int64_t> extents = {1,  2,  3,  4,  5,   7,   8,   16,   17,
@@ -287,7 +258,7 @@ void Generator::view() {
   const Shape& shape = node(a).shape;
   const int rank = static_cast<int>(shape.size());
   View chosen;
-  switch (random_.below(6)) {
+  switch (random_.below(8)) {
     case 0: {
       if (rank < 2) return;
       chosen = {ViewKind::transpose, std::vector<std::int64_t>(static_cast<std::size_t>(rank))};
@@ -316,6 +287,16 @@ void Generator::view() {
         const std::int64_t start = extent > 1 && random_.chance(30) ? 1 : 0;
         const std::int64_t step = random_.chance(20) ? 2 : 1;
         chosen.numbers.insert(chosen.numbers.end(), {kiln::detail::slice_has_start, start, 0, step});
+      }
+      break;
+    }
+    case 5:
+    case 6: {
+      if (rank == 0) return;
+      chosen = {ViewKind::shift, {random_.below(4)}};  // clamp, wrap, reflect or symmetric
+      for (const std::int64_t extent : shape) {
+        const int most = random_.chance(80) ? 2 : static_cast<int>(3 * extent + 1);
+        chosen.numbers.push_back(random_.chance(40) ? 0 : random_.below(2 * most + 1) - most);
       }
       break;
     }
@@ -367,8 +348,10 @@ Program Generator::run() {
       reduce();
     else if (kind < 84)
       scan();
-    else if (kind < 96)
+    else if (kind < 94)
       view();
+    else if (kind < 97)
+      take();
     else if (const int a = pick_node(); !node(a).shape.empty()) {
       const int axis = random_.below(static_cast<int>(node(a).shape.size()));
       add({.kind = NodeKind::index, .type = DType::i64, .shape = node(a).shape, .inputs = {a}, .axes = {axis}});
@@ -377,8 +360,6 @@ Program Generator::run() {
   outputs();
   return std::move(program_);
 }
-
-}  // namespace
 
 Program generate(std::uint64_t seed) { return Generator(seed).run(); }
 

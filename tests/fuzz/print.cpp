@@ -45,6 +45,12 @@ const char* cpp_type(DType type) {
   }
 }
 
+std::string shift_text(const View& view, const std::string& argument) {
+  constexpr const char* boundaries[] = {"clamp", "wrap", "reflect", "symmetric"};
+  const std::vector<std::int64_t> by(view.numbers.begin() + 1, view.numbers.end());
+  return fmt::format("kl::shift({}, {}, kl::{})", argument, list(by), boundaries[view.numbers[0]]);
+}
+
 std::string view_text(const View& view) {
   switch (view.kind) {
     case ViewKind::transpose:
@@ -59,6 +65,7 @@ std::string view_text(const View& view) {
       return fmt::format(".unsqueeze({})", view.numbers[0]);
     case ViewKind::flip:
       return fmt::format(".flip({})", view.numbers[0]);
+    case ViewKind::shift:
     case ViewKind::slice:
       break;
   }
@@ -105,9 +112,13 @@ std::string node_text(const Node& node) {
     case NodeKind::cast:
       return fmt::format("kl::cast<{}>({})", cpp_type(node.type), arguments);
     case NodeKind::view:
-      return arguments + view_text(node.view);
+      return node.view.kind == ViewKind::shift ? shift_text(node.view, arguments) : arguments + view_text(node.view);
     case NodeKind::index:
       return fmt::format("kl::index({}, {})", arguments, node.axes[0]);
+    case NodeKind::take: {
+      constexpr const char* modes[] = {"", ", kl::OutOfRange::clip", ", kl::OutOfRange::wrap"};
+      return fmt::format("kl::take({}, {}{})", arguments, node.axes[0], modes[node.mode]);
+    }
     case NodeKind::reduce:
     case NodeKind::scan: {
       const std::vector<std::int64_t> axes(node.axes.begin(), node.axes.end());

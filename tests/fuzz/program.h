@@ -38,7 +38,7 @@ struct Operand {
   int memory = -1;       ///< an earlier operand whose base array this one views too
 };
 
-enum class NodeKind : std::uint8_t { operand, scalar, literal, operation, cast, view, index, reduce, scan };
+enum class NodeKind : std::uint8_t { operand, scalar, literal, operation, cast, view, index, reduce, scan, take };
 enum class Function : std::uint8_t {
   sum,
   prod,
@@ -67,6 +67,7 @@ struct Node {
   std::vector<int> axes = {};  ///< reduce: those reduced, ascending; scan, index: one
   bool keepdims = false;
   int ddof = 0;
+  int mode = 0;  ///< take: 0 every index is in range, 1 clip, 2 wrap
   View view = {};
   int slot = 0;      ///< operand or scalar
   double value = 0;  ///< scalar and literal

@@ -183,8 +183,30 @@ class Evaluator {
       case NodeKind::reduce:
       case NodeKind::scan:
         return rows(n);
+      case NodeKind::take:
+        return take(n);
     }
     return {};
+  }
+
+  Values take(const Node& n) const {
+    const Shape& shape = node(n.inputs[0]).shape;
+    const auto axis = static_cast<std::size_t>(n.axes[0]);
+    std::int64_t outer = 1, inner = 1;
+    for (std::size_t a = 0; a < axis; ++a) outer *= shape[a];
+    for (std::size_t a = axis + 1; a < shape.size(); ++a) inner *= shape[a];
+    Values result;
+    for (std::int64_t o = 0; o < outer; ++o) {
+      for (const Number& index : values(n.inputs[1])) {
+        std::int64_t at = index.i;
+        if (n.mode == 1) at = std::clamp<std::int64_t>(at, 0, shape[axis] - 1);
+        if (n.mode == 2) at = (at % shape[axis] + shape[axis]) % shape[axis];
+        if (at < 0) at += shape[axis];
+        for (std::int64_t c = 0; c < inner; ++c)
+          result.push_back(values(n.inputs[0])[static_cast<std::size_t>((o * shape[axis] + at) * inner + c)]);
+      }
+    }
+    return result;
   }
 
   Values operation(const Node& n) const {

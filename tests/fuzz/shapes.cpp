@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/fuzz/program.h"
+#include "tests/support/shifts.h"
 
 namespace fuzz {
 namespace {
@@ -136,6 +137,16 @@ Mapping apply_view(const View& view, const Shape& from) {
           auto& position = index[static_cast<std::size_t>(axis)];
           position = from[static_cast<std::size_t>(axis)] - 1 - position;
         }
+        result.source.push_back(ravel(index, from));
+      }
+      return result;
+    case ViewKind::shift:
+      result.shape = from;
+      for (std::int64_t i = 0; i < count(from); ++i) {
+        Shape index = unravel(i, from);
+        for (std::size_t axis = 0; axis < rank; ++axis)
+          index[axis] =
+              *shifts::source(static_cast<shifts::Beyond>(numbers[0]), index[axis] - numbers[axis + 1], from[axis]);
         result.source.push_back(ravel(index, from));
       }
       return result;

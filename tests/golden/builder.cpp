@@ -74,6 +74,33 @@ void Builder::store(codegen::NodeId value, std::string_view axes, int alignment)
   kernel.body.outputs.push_back(value);
 }
 
+codegen::NodeId Builder::finding_iota(std::string_view axes, int bytes, int alignment) {
+  const codegen::NodeId value = iota(axes);
+  kernel.accesses.back().gathers = static_cast<std::uint8_t>(bytes);
+  kernel.accesses.back().alignment = static_cast<std::uint8_t>(alignment);
+  return value;
+}
+
+codegen::NodeId Builder::gather(DType type, int alignment, codegen::NodeId displacement, codegen::NodeId affine,
+                                codegen::NodeId reach) {
+  codegen::Access access;
+  access.type = type;
+  access.alignment = static_cast<std::uint8_t>(alignment);
+  access.gathered = true;
+  access.axes.assign(static_cast<std::size_t>(kernel.rank), codegen::AxisClass::broadcast);
+  kernel.accesses.push_back(access);
+  return kernel.body.primitive(codegen::NodeKind::gather, type, {displacement, affine, reach},
+                               kernel.accesses.size() - 1);
+}
+
+void Builder::scatter_add(codegen::NodeId value, codegen::NodeId place) {
+  const std::string axes(static_cast<std::size_t>(kernel.rank), 'b');
+  store(value, axes, static_cast<int>(size_of(kernel.body[value].type)));
+  stores_.back().scatter = codegen::Scatter::add;
+  store(place, axes, 8);
+  stores_.back().places = true;
+}
+
 void Builder::dense(int alignment) {
   for (std::vector<codegen::Access>* accesses : {&kernel.accesses, &stores_}) {
     for (codegen::Access& access : *accesses) {
@@ -102,8 +129,23 @@ codegen::DeviceTraits device() {
   return traits;
 }
 
-codegen::Schedule schedule_of(const Case& test) {
-  return codegen::choose_schedule(test.kernel, test.extents, device());
+codegen::Schedule wished(const codegen::Kernel& kernel, const codegen::Extents& extents,
+                         const codegen::LaunchWish& wish) {
+  codegen::Schedule schedule = codegen::choose_schedule(kernel, extents, device());
+  std::string problem = codegen::apply_wish(kernel, extents, wish, schedule);
+  LaunchShape shape = codegen::launch_shape(kernel, schedule, extents);
+  problem += codegen::apply_grid(wish, schedule, shape);
+  if (!problem.empty()) schedule.reason = problem;  // which no test expects
+  return schedule;
+}
+
+codegen::Schedule schedule_of(const Case& test) { return wished(test.kernel, test.extents, test.wish); }
+
+LaunchShape shape_of(const Case& test) {
+  codegen::Schedule schedule = schedule_of(test);
+  LaunchShape shape = codegen::launch_shape(test.kernel, schedule, test.extents);
+  codegen::apply_grid(test.wish, schedule, shape);
+  return shape;
 }
 
 KernelSource source_of(const Case& test) { return codegen::emit_cuda(test.kernel, schedule_of(test), {}); }

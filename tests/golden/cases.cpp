@@ -1,5 +1,5 @@
 // tests/golden/cases.cpp -- the kernels whose text is compared: one of each kind that users meet.
-#include "tests/golden/reduction_cases.h"
+#include "tests/golden/window_cases.h"
 
 namespace kiln::golden {
 namespace {
@@ -167,14 +167,69 @@ Case zero_dimensional() {
   return {"zero_dimensional_f32", b.finish(), {{}}};
 }
 
+/// The user's text, with a helper, beside an operation.
+Case user_function() {
+  Builder b(2, narrow, "y = smooth(low(row), s0, x) * x");
+  const NodeId x = b.load(DType::f32, "sc"), low = b.load(DType::f32, "cb", 4), high = b.parameter(DType::f32);
+  auto smooth = std::make_shared<codegen::Function>();
+  smooth->name = "smooth";
+  smooth->parameters = {DType::f32, DType::f32, DType::f32};
+  smooth->parameter_names = {"a", "b", "x"};
+  smooth->preamble = "__device__ float cubic(float t) { return t * t * (3.f - 2.f * t); }";
+  smooth->text = "float t = fminf(fmaxf((x - a) / (b - a), 0.f), 1.f);\nreturn cubic(t);";
+  const NodeId operands[] = {low, high, x};
+  b.store(b.op(Op::mul, {b.kernel.body.call(smooth, operands), x}), "sc");
+  return {"user_function_f32", b.finish(), {{300, 1024}}};
+}
+
+/// The caller's block, elements per thread and number of blocks.
+Case difference_in_turns() {
+  Builder b(1, narrow, "y = s0 * x - y");
+  const NodeId s = b.parameter(DType::f32), x = b.load(DType::f32, "c"), y = b.load(DType::f32, "c", 16, true);
+  b.store(b.op(Op::sub, {b.op(Op::mul, {s, x}), y}), "c");
+  Case test{"difference_turns_f32", b.finish(), {{1 << 28}}};
+  test.wish.block[0] = 128;
+  test.wish.items = 6;
+  test.wish.grid = 2;
+  return test;
+}
+
+/// A transposed operand in tiles that the caller's blocks and elements per thread make.
+Case transpose_wished() {
+  Builder b(2, narrow, "c = a * transpose(b)");
+  const NodeId x = b.load(DType::f32, "sc"), y = b.load(DType::f32, "cs");
+  b.store(b.op(Op::mul, {x, y}), "sc");
+  Case test{"transpose_wished_f32", b.finish(), {{16384, 16384}}};
+  test.wish.block[0] = 128;
+  test.wish.items = 8;
+  return test;
+}
+
 }  // namespace
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
-                           transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
-                           where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
-                           activations(),     dense_image(), dense_points()};
-  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans}) {
+  std::vector<Case> all = {saxpy(),
+                           swiglu(),
+                           gelu_bias(),
+                           strided(),
+                           transpose_add(),
+                           transpose_batch(),
+                           image(),
+                           complex_product(),
+                           big_index(),
+                           mask(),
+                           where_clip(),
+                           two_outputs(),
+                           scalar_broadcast(),
+                           zero_dimensional(),
+                           swiglu_by_hand(),
+                           activations(),
+                           dense_image(),
+                           dense_points(),
+                           difference_in_turns(),
+                           transpose_wished(),
+                           user_function()};
+  for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers, &golden_windows}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }
   return all;

@@ -77,10 +77,23 @@ std::vector<ReductionCase> column_cases() {
   cases.push_back({"column_argmax", argmax_kernel(DType::f32, "cs"), form(64, 1, 8)});
   cases.push_back({"column_argmax_split", argmax_kernel(DType::f32, "cs"), split(form(64, 4, 2))});
   cases.push_back({"column_moments", turned(moments_kernel(DType::f32)), form(64, 4, 8)});
+  cases.push_back({"column_moments_parts", turned(moments_kernel(DType::f32)), split(form(64, 4, 8))});
   cases.push_back({"column_moments_split", turned(moments_kernel(DType::bf16)), split(form(64, 8, 4))});
   cases.push_back({"column_user", turned(user_combiner_kernel()), split(form(64, 4, 4))});
   cases.push_back({"column_several", turned(several_in_one_pass_kernel()), split(form(64, 4, 4))});
   cases.push_back({"column_integers", turned(integer_kernel()), split(form(64, 8, 4))});
+  const auto add = [&](const char* name, const Kernel& kernel, std::vector<std::int64_t> extents, int block,
+                       int items) {
+    codegen::LaunchWish wish;
+    wish.block[0] = block;
+    wish.items = items;
+    cases.push_back({name, kernel, wished(kernel, {std::move(extents)}, wish)});
+  };
+  add("column_wish_block", sum, {16384, 16384}, 64, 0);
+  add("column_wish_items", sum, {16384, 16384}, 128, 12);
+  add("column_wish_split", sum, {64, 1 << 22}, 128, 8);
+  add("column_wish_held", turned(softmax_kernel(DType::f32)), {65536, 1024}, 128, 16);
+  add("column_wish_again", turned(softmax_kernel(DType::f32)), {65536, 1024}, 64, 4);
   const Kernel axes = turned(two_kept_two_reduced_kernel(IndexWidth::bits32, 4));
   cases.push_back({"column_axes_held", axes, held(form(64, 1, 8))});
   cases.push_back({"column_axes_again", axes, form(64, 1, 4)});

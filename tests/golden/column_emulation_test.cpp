@@ -86,6 +86,50 @@ TEST_P(ColumnForms, EveryShapeMatchesTheReference) {
   EXPECT_GE(runs, 20);
 }
 
+// Rule: the variance of equal numbers is 0 whatever their size, infinities and NaN give NaN wherever they stand, and
+// squares that overflow give infinity.
+TEST(ColumnMoments, ExtremeColumns) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto value = [&](std::int64_t column, std::int64_t row) {
+    switch (column) {
+      case 0:
+        return 3e38;
+      case 1:
+        return row == 37 ? infinity : 1.0;
+      case 2:
+        return row == 0 ? nan : 1.0;
+      case 3:
+        return row % 3 == 0 ? 1e38 : -1e38;
+      case 4:
+        return 1e6 + static_cast<double>(row % 2);
+      case 5:
+        return row == 99 ? -infinity : 1.0;
+      case 6:
+        return row == 0 ? infinity : 0.0;
+      default:
+        return 0.1;
+    }
+  };
+  for (const auto& test : column_cases()) {
+    if (!test.name.starts_with("column_moments") || test.kernel.accesses[0].type != DType::f32) continue;
+    for (const int columns : {1, 2}) {
+      codegen::Schedule schedule = test.schedule;
+      schedule.columns = columns;
+      schedule.parts = schedule.split ? 3 : 1;
+      ReductionRun run(test.kernel, {8, 100});
+      run.fill_rows(0, value);
+      const auto& kernel = emitted(test.name);
+      run.launch(schedule, kernel.call, kernel.size, {}, 0);
+      SCOPED_TRACE(test.name);
+      EXPECT_EQ(run.result(1, 0), 0);
+      for (const std::int64_t column : {1, 2, 5, 6}) EXPECT_TRUE(std::isnan(run.result(1, column))) << column;
+      EXPECT_EQ(run.result(1, 3), infinity);
+      EXPECT_NEAR(run.result(1, 4), 0.25, 1e-3);  // half the distance of floats at 1e6, squared
+      EXPECT_EQ(run.result(1, 7), 0);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, ColumnForms, ::testing::Range<std::size_t>(0, column_cases().size()),
                          [](const auto& test) { return column_cases()[test.param].name; });
 

@@ -53,9 +53,15 @@ Arguments fill(const Case& test, const Call& call) {
       case codegen::ArgumentKind::parameter:
         std::memcpy(to, call.parameters[argument.a].data(), argument.size);
         break;
+      case codegen::ArgumentKind::fold_start:
+      case codegen::ArgumentKind::fold_step:
+      case codegen::ArgumentKind::fold_length:
       case codegen::ArgumentKind::workspace:
       case codegen::ArgumentKind::counters:
-        ADD_FAILURE() << "an elementwise kernel has no workspace";
+        ADD_FAILURE() << "an elementwise kernel has no workspace, and none of these a fold";
+        break;
+      default:
+        ADD_FAILURE() << "the kernels of these tests have no such argument";
         break;
     }
   }
@@ -79,8 +85,8 @@ template <class Arguments>
 void run(const Case& test, void (*kernel)(const Arguments), const Call& call) {
   const auto arguments = fill<Arguments>(test, call);
   const codegen::Schedule schedule = schedule_of(test);
-  emulation::launch(codegen::launch_shape(test.kernel, schedule, test.extents),
-                    schedule.form == codegen::Template::transpose, [&] { kernel(arguments); });
+  const bool synchronises = schedule.form == codegen::Template::transpose || schedule.bins > 0;
+  emulation::launch(shape_of(test), synchronises, [&] { kernel(arguments); });
 }
 
 /// Aligned to 16 bytes as device memory is, exactly as long as the data, so that sanitizers see every overrun.

@@ -14,6 +14,12 @@ namespace kiln::emulation {
 namespace saxpy {
 #include "tests/golden/saxpy_f32.cu"
 }
+namespace difference_turns {
+#include "tests/golden/difference_turns_f32.cu"
+}
+namespace turned_wished {
+#include "tests/golden/transpose_wished_f32.cu"
+}
 namespace swiglu {
 #include "tests/golden/swiglu_bf16.cu"
 }
@@ -56,6 +62,9 @@ namespace scalars {
 namespace single {
 #include "tests/golden/zero_dimensional_f32.cu"
 }
+namespace user {
+#include "tests/golden/user_function_f32.cu"
+}
 #pragma GCC diagnostic pop
 }  // namespace kiln::emulation
 
@@ -72,6 +81,37 @@ TEST(Emulation, SaxpyInPlace) {
     for (std::size_t i = 0; i < count; ++i)
       ASSERT_EQ(y[i], static_cast<float>(2 * (-3 + 0.5 * static_cast<double>(i % 251)) + 1 +
                                          0.25 * static_cast<double>(i % 251)));
+  }
+}
+
+TEST(Emulation, TwoBlocksTakeTilesInTurn) {
+  for (const std::int64_t n : {1538, 5000, 100002}) {  // more than two tiles of 768
+    const Case test = resized("difference_turns_f32", {n});
+    ASSERT_EQ(shape_of(test).grid[0], 2u);
+    const auto count = static_cast<std::size_t>(n);
+    Buffer<float> x(count), y(count);
+    number(x, 0.5, -3), number(y, 0.25, 1);
+    run(test, emulation::difference_turns::kiln_flat_sub_mul,
+        {{x.data, y.data, y.data}, {{1}, {1}, {1}}, {bytes_of(2.0f)}});
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_EQ(y[i], static_cast<float>(2 * (-3 + 0.5 * static_cast<double>(i % 251)) - 1 -
+                                         0.25 * static_cast<double>(i % 251)));
+  }
+}
+
+TEST(Emulation, TilesThatTheCallerChose) {
+  for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{64, 32}, {45, 67}, {100, 33}}) {
+    const Case test = resized("transpose_wished_f32", {rows, columns});
+    const auto count = static_cast<std::size_t>(rows * columns);
+    Buffer<float> a(count), b(count), c(count);
+    number(a, 0.5, -3), number(b, 0.25, 1);
+    run(test, emulation::turned_wished::kiln_transpose_mul,
+        {{a.data, b.data, c.data}, {{columns, 1}, {1, rows}, {columns, 1}}});
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t k = 0; k < columns; ++k) {
+        const auto at = static_cast<std::size_t>(r * columns + k), turned = static_cast<std::size_t>(k * rows + r);
+        ASSERT_EQ(c[at], a[at] * b[turned]) << r << " " << k;
+      }
   }
 }
 
@@ -257,6 +297,21 @@ TEST(Emulation, RowAndColumnScalars) {
   for (std::size_t r = 0; r < 6; ++r)
     for (std::size_t i = 0; i < 1024; ++i)
       ASSERT_EQ(out[r * 1024 + i], i < 1021 ? x[r * 1024 + i] * scale[r] + offset[i] + 9 : -1) << r << " " << i;
+}
+
+TEST(Emulation, UserFunctionOfRowScalarAndParameter) {
+  const Case test = resized("user_function_f32", {5, 1024});
+  Buffer<float> x(5 * 1024), low(5), out(5 * 1024);
+  number(x, 0.0625, -2), number(low, 0.25, -1);
+  run(test, emulation::user::kiln_rows_mul_smooth,
+      {{x.data, low.data, out.data}, {{1024, 1}, {1, 0}, {1024, 1}}, {bytes_of(4.0f)}});
+  for (std::size_t r = 0; r < 5; ++r) {
+    for (std::size_t i = 0; i < 1024; ++i) {
+      const double v = static_cast<double>(x[r * 1024 + i]), a = static_cast<double>(low[r]);
+      const double t = std::clamp((v - a) / (4 - a), 0.0, 1.0);
+      ASSERT_NEAR(out[r * 1024 + i], t * t * (3 - 2 * t) * v, 1e-5 * (1 + std::abs(v))) << r << " " << i;
+    }
+  }
 }
 
 TEST(Emulation, ZeroDimensionalArray) {

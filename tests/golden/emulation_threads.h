@@ -115,6 +115,15 @@ class Fibers {
     wait(warp.meeting);
     return warp.shown[turn][source < in_warp ? source : lane];
   }
+  /// Bit l is set where lane l shows something other than 0.
+  unsigned vote(bool shows) {
+    exchange(shows ? 1 : 0, lane());
+    const Warp& warp = warps_[current_ / 32];
+    const unsigned turn = (fibers_[current_].turn - 1) % 2;
+    unsigned votes = 0;
+    for (unsigned l = 0; l < 32; ++l) votes |= warp.shown[turn][l] != 0 ? 1u << l : 0u;
+    return votes;
+  }
   unsigned lane() const { return current_ % 32; }
 
   static inline thread_local Fibers* current_fibers = nullptr;
@@ -222,11 +231,7 @@ T __shfl_up_sync(unsigned, T value, unsigned delta) {
   const unsigned lane = Fibers::current_fibers->lane();
   return exchanged(value, lane >= delta ? lane - delta : lane);
 }
-inline unsigned __ballot_sync(unsigned, int predicate) {
-  unsigned result = 0;
-  for (unsigned lane = 0; lane < 32; ++lane) result |= exchanged(unsigned(predicate != 0), lane) << lane;
-  return result;
-}
+inline unsigned __ballot_sync(unsigned, int predicate) { return Fibers::current_fibers->vote(predicate != 0); }
 inline unsigned cluster_rank() { return Fibers::current_fibers->rank(); }
 inline void cluster_barrier() { Fibers::current_fibers->wait_for_cluster(); }
 inline std::uint8_t* shared_memory() { return Fibers::current_fibers->shared_memory(cluster_rank()); }
@@ -242,13 +247,24 @@ void copy_async(Word& to, const void* from, bool inside) {
   if (inside) std::memcpy(&to, from, sizeof(Word));
 }
 inline void copy_wait() {}
+inline void copy_commit() {}
+template <int Groups>
+void copy_wait_group() {}
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned x) { return x == 0 ? 0 : __builtin_ctz(x) + 1; }
 inline unsigned atomicInc(unsigned* counter, unsigned limit) {
   const unsigned old = *counter;
   *counter = old >= limit ? 0 : old + 1;
   return old;
 }
-inline unsigned atomicAdd(unsigned* counter, unsigned value) { return std::atomic_ref(*counter).fetch_add(value); }
+template <class T>
+T atomicAdd(T* to, T value) {
+  return std::atomic_ref(*to).fetch_add(value);
+}
+inline unsigned atomicCAS(unsigned* to, unsigned expected, unsigned value) {
+  std::atomic_ref(*to).compare_exchange_strong(expected, value);
+  return expected;
+}
 template <class T>
 T __ldcg(const T* from) {
   return *from;

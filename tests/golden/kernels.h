@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/emit/emit.h"
+#include "codegen/schedule/launch_wish.h"
 
 namespace kiln::golden {
 
@@ -15,6 +16,7 @@ struct Case {
   std::string name;  ///< tests/golden/<name>.cu
   codegen::Kernel kernel;
   codegen::Extents extents;
+  codegen::LaunchWish wish = {};  ///< of the caller
 };
 
 /// Builds a kernel access by access; `axes` is written outermost first with c(ontiguous), b(roadcast), s(trided).
@@ -29,6 +31,13 @@ class Builder {
   codegen::NodeId node(codegen::NodeKind kind, DType type, std::initializer_list<codegen::NodeId> operands);
   codegen::NodeId op(Op op, std::initializer_list<codegen::NodeId> operands);
   void store(codegen::NodeId value, std::string_view axes, int alignment = 16);
+  /// An iota by which elements of `bytes` bytes are found.
+  codegen::NodeId finding_iota(std::string_view axes, int bytes, int alignment);
+  /// The element of new memory at these places.
+  codegen::NodeId gather(DType type, int alignment, codegen::NodeId displacement, codegen::NodeId affine,
+                         codegen::NodeId reach);
+  /// `value` joins the element at `place`, by addition.
+  void scatter_add(codegen::NodeId value, codegen::NodeId place);
   /// Marks the accesses that move along every axis as dense, with their base aligned to `alignment`.
   void dense(int alignment = 16);
   /// Loads may be added after stores: the contract wants the stores last.
@@ -42,6 +51,9 @@ class Builder {
   std::vector<codegen::Access> stores_;
 };
 
+/// Those that read and write by index.
+std::vector<Case> golden_gathers();
+
 /// The kernels whose text is compared, in the order of the files.
 std::vector<Case> cases();
 
@@ -49,6 +61,10 @@ std::vector<Case> cases();
 codegen::DeviceTraits device();
 
 codegen::Schedule schedule_of(const Case& test);
+LaunchShape shape_of(const Case& test);
+/// The schedule chosen for `extents`, changed as the caller wishes.
+codegen::Schedule wished(const codegen::Kernel& kernel, const codegen::Extents& extents,
+                         const codegen::LaunchWish& wish);
 KernelSource source_of(const Case& test);
 
 }  // namespace kiln::golden

@@ -64,6 +64,7 @@ void chains(std::vector<ReductionCase>& cases) {
   cases.push_back({"softmax_block", half, vectors(held(form(64, 64, 8, 4)))});
   cases.push_back({"softmax_block_whole", half, whole(held(form(64, 64, 8, 2)))});
   cases.push_back({"softmax_steps", half, form(64, 64, 8, 2)});
+  cases.push_back({"joined_steps", joined_softmax_kernel(DType::bf16), form(64, 64, 8, 2)});
   cases.push_back({"softmax_misaligned", softmax_kernel(DType::bf16, 2), held(form(64, 64, 1, 8))});
   Schedule ahead = vectors(held(form(64, 64, 8, 2)));
   ahead.grid = 7;
@@ -86,13 +87,49 @@ Schedule together(int cluster, int vector, int items, int in_shared) {
   return schedule;
 }
 
+/// Two clusters take the rows in turn.
+Schedule in_turn(Schedule schedule) {
+  schedule.grid = 2 * schedule.cluster;
+  return schedule;
+}
+
 void clusters(std::vector<ReductionCase>& cases) {
   const Kernel softmax = softmax_kernel(DType::f32), half = softmax_kernel(DType::bf16);
   cases.push_back({"cluster2_softmax", softmax, together(2, 4, 3, 2)});
   cases.push_back({"cluster4_softmax", half, together(4, 8, 3, 1)});
   cases.push_back({"cluster4_registers", half, together(4, 8, 2, 0)});
   cases.push_back({"cluster2_layernorm", layernorm_kernel(DType::bf16), together(2, 8, 6, 4)});
+  cases.push_back({"cluster2_joined", joined_softmax_kernel(DType::f32), together(2, 4, 3, 2)});
+  cases.push_back({"turns2_softmax", softmax, in_turn(together(2, 4, 7, 5))});
+  cases.push_back({"turns2_joined", joined_softmax_kernel(DType::f32), in_turn(together(2, 4, 7, 5))});
+  cases.push_back({"turns4_joined", joined_softmax_kernel(DType::bf16), in_turn(together(4, 8, 3, 2))});
+  cases.push_back({"turns2_whole", joined_softmax_kernel(DType::f32), in_turn(whole(together(2, 4, 2, 1)))});
+  cases.push_back({"turns2_layernorm", layernorm_kernel(DType::bf16), in_turn(together(2, 8, 6, 4))});
+  cases.push_back({"turns2_axes", two_kept_two_reduced_kernel(IndexWidth::bits32, 16), in_turn(together(2, 4, 2, 1))});
   cases.push_back({"cluster2_axes", two_kept_two_reduced_kernel(IndexWidth::bits32, 16), together(2, 4, 2, 1)});
+}
+
+/// What choose_schedule chose for these extents, in the caller's blocks and elements per thread.
+void wishes(std::vector<ReductionCase>& cases) {
+  const Kernel sum = sum_kernel(DType::f32, "sc", 1), softmax = softmax_kernel(DType::bf16);
+  const auto add = [&](const char* name, const Kernel& kernel, std::vector<std::int64_t> extents, int block,
+                       int items) {
+    codegen::LaunchWish wish;
+    wish.block[0] = block;
+    wish.items = items;
+    cases.push_back({name, kernel, wished(kernel, {std::move(extents)}, wish)});
+  };
+  add("wish_lanes_block", sum, {1 << 20, 64}, 64, 0);
+  add("wish_lanes_items", sum, {1 << 20, 64}, 0, 4);
+  add("wish_lanes_to_block", sum, {1 << 20, 512}, 128, 4);
+  add("wish_block", sum, {4096, 1024}, 64, 0);
+  add("wish_block_items", sum, {4096, 1024}, 64, 16);
+  add("wish_block_to_lanes", sum, {4096, 1024}, 32, 32);
+  add("wish_not_held", sum, {4096, 1024}, 32, 8);
+  add("wish_split", sum_kernel(DType::f32, "c", 1), {1 << 26}, 64, 8);
+  add("wish_softmax", softmax, {4096, 4096}, 256, 0);
+  add("wish_softmax_again", softmax, {4096, 4096}, 64, 0);
+  add("wish_softmax_items", softmax, {65536, 256}, 32, 16);
 }
 
 }  // namespace
@@ -103,6 +140,7 @@ std::vector<Case> golden_reductions() {
           {"full_sum_f32", sum_kernel(DType::f32, "c", 1), {{1 << 28}}},
           {"softmax_bf16", softmax_kernel(DType::bf16), {{65536, 4096}}},
           {"softmax_long_bf16", softmax_kernel(DType::bf16), {{8192, 32768}}},
+          {"softmax_cluster_f32", joined_softmax_kernel(DType::f32), {{64, 1 << 20}}},
           {"softmax_f32", softmax_kernel(DType::f32), {{65536, 4096}}},
           {"layernorm_bf16", layernorm_kernel(DType::bf16), {{65536, 4096}}},
           {"logsumexp_bf16", logsumexp_kernel(DType::bf16), {{4096, 128256}}},
@@ -116,6 +154,7 @@ std::vector<ReductionCase> row_cases() {
   sums(cases);
   chains(cases);
   clusters(cases);
+  wishes(cases);
   cases.push_back({"logsumexp_steps", logsumexp_kernel(DType::bf16), form(64, 64, 8, 2)});
   cases.push_back({"logsumexp_split", logsumexp_kernel(DType::f32), split(form(64, 64, 4, 2))});
   cases.push_back({"argmax_steps", argmax_kernel(DType::f32, "sc"), form(64, 64, 4, 2)});

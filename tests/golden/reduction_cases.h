@@ -17,6 +17,8 @@ struct ReductionCase {
 /// Bodies, by what they compute. `axes` are those of the first operand; the reduced ones come last.
 codegen::Kernel sum_kernel(DType type, std::string_view axes, int reduced, int alignment = 16);
 codegen::Kernel softmax_kernel(DType type, int alignment = 16);
+/// The same after join_exponential_sums.
+codegen::Kernel joined_softmax_kernel(DType type);
 codegen::Kernel ratio_kernel();  ///< x / max(x)
 codegen::Kernel layernorm_kernel(DType type);
 codegen::Kernel logsumexp_kernel(DType type);

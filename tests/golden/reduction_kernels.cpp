@@ -1,5 +1,6 @@
 // tests/golden/reduction_kernels.cpp -- bodies with reductions, written as the passes leave them.
 #include "codegen/ir/op_info.h"
+#include "codegen/pass/passes.h"
 #include "tests/golden/reduction_cases.h"
 
 namespace kiln::golden {
@@ -84,6 +85,14 @@ Kernel softmax_kernel(DType type, int alignment) {
   const NodeId y = b.op(Op::div, {e, reduce(b, Reduction::sum, e)});
   b.store(b.cast(y, type), "sc", alignment);
   return b.finish();
+}
+
+Kernel joined_softmax_kernel(DType type) {
+  Kernel kernel = softmax_kernel(type);
+  codegen::PassOptions options;
+  options.joins_exponentials = true;
+  kernel.body = codegen::run_pipeline(kernel.body, options);
+  return kernel;
 }
 
 Kernel ratio_kernel() {

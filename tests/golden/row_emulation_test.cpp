@@ -226,10 +226,77 @@ TEST(RowValues, DivisionByTheRowIsExact) {
   }
 }
 
+// Rule: a quotient by a value of the row is rounded like a division. The bounds are those within which it is taken.
+TEST(RowValues, QuotientsByAReciprocalAreExact) {
+  using namespace emulation::ratio_warp;
+  const auto expect = [](float a, float divisor) {
+    bool plain = true;
+    const float got = quotient(a, ratio(divisor), plain);
+    ASSERT_TRUE(plain) << a << " / " << divisor;
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(got), std::bit_cast<std::uint32_t>(a / divisor)) << a << " / " << divisor;
+  };
+  std::uint64_t x = 88172645463325252u;
+  const auto next = [&] {
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    const auto exponent = static_cast<std::uint32_t>(127 - 60 + x % 120), bits = static_cast<std::uint32_t>(x >> 32);
+    return std::bit_cast<float>(exponent << 23 | (bits & 0x7fffffu));
+  };
+  for (int i = 0; i < 10'000'000; ++i) {
+    const float a = next(), divisor = next();
+    expect(i % 2 ? -a : a, divisor);
+    if (HasFatalFailure()) return;
+  }
+  for (const std::uint32_t mantissa : {0u, 1u, 0x2aaaaau, 0x3504f3u, 0x7ffffeu, 0x7fffffu}) {
+    for (std::uint32_t a = 0; a < 1u << 23; a += 3)
+      expect(std::bit_cast<float>(0x3f800000u | a), std::bit_cast<float>(0x3f800000u | mantissa));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Rule: exp(x - max) / sum of a row of -inf is NaN, as of one with +inf or NaN; masked elements get 0, and subnormal
+// shares are kept.
+TEST(RowValues, SoftmaxOfSpecialValues) {
+  constexpr std::int64_t length = 1200;
+  const auto eighths = [](std::int64_t i) { return std::floor(noise(static_cast<std::size_t>(i)) * 8) / 8; };
+  const auto value = [&](std::int64_t row, std::int64_t element) {
+    const bool here = element == 300 + row;
+    if (row == 0) return -infinity;
+    if (row == 1) return here ? infinity : eighths(element);
+    if (row == 2) return here ? nan : eighths(element);
+    if (row == 3) return element % 3 == 0 ? eighths(element) : -infinity;
+    if (row == 4) return here ? 0.0 : -static_cast<double>(element % 112);
+    return here ? 1e30 : row == 5 ? -1e30 : -infinity;
+  };
+  for (const char* name : {"softmax_steps", "softmax_block", "joined_steps", "cluster2_softmax", "cluster2_joined",
+                           "turns2_softmax", "turns2_joined", "turns4_joined"}) {
+    const ReductionCase test = case_of(name);
+    const bool rounded = test.kernel.accesses.back().type == DType::bf16;
+    ReductionRun run(test.kernel, {7, length});
+    run.fill_rows(0, value);
+    launch(run, test);
+    for (std::int64_t row = 0; row < 7; ++row) {
+      long double largest = -infinity, sum = 0;
+      for (std::int64_t i = 0; i < length; ++i) largest = std::max<long double>(largest, value(row, i));
+      for (std::int64_t i = 0; i < length; ++i) sum += std::exp(static_cast<long double>(value(row, i)) - largest);
+      for (std::int64_t i = 0; i < length; ++i) {
+        const double got = run.result(0, row, i);
+        if (row < 3) {
+          ASSERT_TRUE(std::isnan(got)) << name << ", row " << row << ", element " << i;
+          continue;
+        }
+        const auto want = static_cast<double>(std::exp(static_cast<long double>(value(row, i)) - largest) / sum);
+        ASSERT_NEAR(got, want, (rounded ? 4e-3 : 1e-6) * want + (rounded ? 0x1p-133 : 0x1p-149))
+            << name << ", row " << row << ", element " << i;
+      }
+    }
+  }
+}
+
 // Rule: results may be written over the operand; every element is read before it is written.
 TEST(RowValues, InPlace) {
-  for (const auto& [name, length] : {std::pair("softmax_steps", 2000), std::pair("softmax_lanes8", 61),
-                                     std::pair("softmax_block", 1000), std::pair("cluster2_softmax", 1400)}) {
+  for (const auto& [name, length] :
+       {std::pair("softmax_steps", 2000), std::pair("softmax_lanes8", 61), std::pair("softmax_block", 1000),
+        std::pair("cluster2_softmax", 1400), std::pair("turns2_joined", 3000)}) {
     const ReductionCase test = case_of(name);
     ReductionRun run(test.kernel, {67, length});
     run.fill(noise);

@@ -62,7 +62,8 @@ TEST(RowSchedule, LaunchesCoverEveryRowWithinTheLimits) {
           EXPECT_EQ(shape.counters, rows);
           EXPECT_GE(shape.workspace_bytes, groups * 4u);
         } else if (s.grid > 0) {  // blocks take rows in turn
-          EXPECT_EQ(shape.grid[0], std::min<std::int64_t>(s.grid, rows));
+          EXPECT_EQ(shape.grid[0], std::min<std::int64_t>(s.grid, rows * s.cluster));
+          EXPECT_EQ(shape.grid[0] % shape.cluster, 0u);
         } else {
           EXPECT_GE(groups * std::max(1, s.block / s.lanes) * s.rows, rows);
           EXPECT_EQ(shape.workspace_bytes, 0u);
@@ -82,6 +83,17 @@ TEST(RowSchedule, FewSchedulesServeAllLengths) {
   }
 }
 
+// Rule: the largest clusters take rows in turn where there are more rows than clusters, whatever the number of rows.
+TEST(RowSchedule, LargestClustersTakeRowsInTurn) {
+  const Kernel softmax = softmax_kernel(DType::f32);
+  const Schedule many = codegen::choose_rows(softmax, Extents{{64, 1 << 20}}, device());
+  EXPECT_EQ(many.grid % many.cluster, 0);
+  EXPECT_GT(many.grid, 0);
+  EXPECT_LE(many.grid, device().multiprocessors);
+  EXPECT_EQ(codegen::choose_rows(softmax, Extents{{640, 1 << 20}}, device()).key(), many.key());
+  EXPECT_EQ(codegen::choose_rows(softmax, Extents{{4, 1 << 20}}, device()).grid, 0);
+}
+
 // Rule: clusters only where the device has them.
 TEST(RowSchedule, ClustersNeedHopper) {
   codegen::DeviceTraits ampere = device(), consumer = device();
@@ -94,6 +106,11 @@ TEST(RowSchedule, ClustersNeedHopper) {
   codegen::ChainFacts facts;
   facts.rows = 64, facts.length = 1 << 19, facts.bytes = 4;
   EXPECT_TRUE(codegen::chain_fits(facts, device()));
+  facts.length = 1 << 20;
+  EXPECT_TRUE(codegen::chain_fits(facts, device()));
+  facts.length -= 1;  // no whole vectors: no cluster holds it
+  EXPECT_FALSE(codegen::chain_fits(facts, device()));
+  facts.length = 1 << 19;
   facts.rows = 1;  // Rule: one long row is worth all multiprocessors, and so several kernels.
   EXPECT_FALSE(codegen::chain_fits(facts, device()));
   facts.rows = 64;

@@ -112,6 +112,18 @@ std::vector<ReductionCase> scan_cases() {
   cases.push_back({"scan_nested_rows", nested("sc"), split(form(64, 64, 4, 1))});
   cases.push_back({"scan_nested_walk", nested("sc"), form(64, 64, 4, 1)});
   cases.push_back({"scan_nested_columns", nested("cs"), split(form(64, 0, 2, 2, 8))});
+  const auto add = [&](const char* name, const Kernel& kernel, std::vector<std::int64_t> extents, int block,
+                       int items) {
+    codegen::LaunchWish wish;
+    wish.block[0] = block;
+    wish.items = items;
+    cases.push_back({name, kernel, wished(kernel, {std::move(extents)}, wish)});
+  };
+  add("scan_wish_lanes", rows, {1 << 20, 256}, 64, 8);
+  add("scan_wish_block", rows, {65536, 4096}, 64, 4);
+  add("scan_wish_split", cumsum(DType::f32, "c"), {1 << 28}, 128, 12);
+  add("scan_wish_columns", columns, {16384, 16384}, 64, 0);
+  add("scan_wish_columns_split", columns, {64, 1 << 22}, 512, 8);
   cases.push_back({"scan_integers_rows", integers("sc"), form(64, 64, 8, 1)});
   cases.push_back({"scan_integers_columns", integers("cs"), split(form(64, 0, 4, 4, 8))});
   return cases;

@@ -30,7 +30,7 @@ template <class T>
 inline constexpr Accumulate<T> accumulate{};
 
 namespace detail {
-[[noreturn]] KILN_API void too_many_axes(std::size_t count);
+[[noreturn]] KILN_API void too_many_axes(std::size_t count, Where where);
 [[noreturn]] KILN_API void bad_axis_access(std::size_t axis, int rank);
 [[noreturn]] KILN_API void axis_beyond_ranks(std::int64_t axis, Where where);
 [[noreturn]] KILN_API void axes_given_twice(Where where);
@@ -43,6 +43,12 @@ struct Extent {
   constexpr Extent(I v) : value(static_cast<std::int64_t>(v)) {}
   template <class I>
   constexpr Extent(Const<I> v) : Extent(v.value) {}
+  template <class C>
+  Extent(const WeakSym<C>&) : value(0) {
+    static_assert(no_dtype<C>::value,
+                  "kiln: an extent, an axis or a displacement is no run-time number of a traced function; capture it, "
+                  "or declare the parameter kl::Const<int>");
+  }
 };
 
 struct Unset {};
@@ -103,6 +109,11 @@ struct ReductionOption {
     static_assert(no_dtype<X>::value,
                   "kiln: an array where an axis is expected; kl::maximum and kl::minimum take two arrays");
   }
+  template <class X>
+    requires(std::is_array_v<X> || std::is_pointer_v<X> || std::is_floating_point_v<X>)
+  ReductionOption(const X&) {
+    static_assert(no_dtype<X>::value, "kiln: an axis is an integer; several stand in braces: kl::sum(x, {0, 1})");
+  }
   template <class T>
   ReductionOption(Accumulate<T>) {
     static_assert(no_dtype<T>::value, "kiln: kl::accumulate applies to kl::sum, kl::prod and kl::mean only");
@@ -112,7 +123,7 @@ struct ReductionOption {
   constexpr void append(std::int64_t axis, Where where) {
     const std::uint64_t count = bits >> ReductionCall::count_shift & 15;
     if (axis < -max_rank || axis >= max_rank) axis_beyond_ranks(axis, where);
-    if (count == max_rank) too_many_axes(count + 1);
+    if (count == max_rank) too_many_axes(count + 1, where);
     bits |= (static_cast<std::uint64_t>(axis) & 15) << (4 * count);
     bits += std::uint64_t{1} << ReductionCall::count_shift;
   }

@@ -71,10 +71,16 @@ KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
 KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
 /// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop,
 /// step.
-enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice };
+enum class ViewKind : int { transpose, reshape, broadcast_to, squeeze, unsqueeze, flip, slice, shift };
 inline constexpr std::int64_t slice_is_index = 1, slice_has_start = 2, slice_has_stop = 4;
 KILN_API NodeId record_view(Recorder&, NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where);
 KILN_API int rank_of(Recorder&, NodeId value);
+
+/// What kl::shift reads beyond the borders, in the order of codegen's ViewSpec::Boundary.
+enum class Beyond : std::int64_t { clamp, wrap, reflect, symmetric, fill };
+/// One displacement per axis. `fill`, a scalar of the value's type, for Beyond::fill; else null.
+KILN_API NodeId record_shift(Recorder&, NodeId value, const NodeId* fill, Beyond beyond, const std::int64_t* by,
+                             unsigned count, Where);
 
 /// Reductions and scans as users call them. Graphs know fewer: the recorder composes the rest.
 enum class Reducing : std::uint8_t {
@@ -122,6 +128,14 @@ KILN_API NodeId record_reduction(Recorder&, const ReductionCall& call, DType res
 KILN_API NodeId record_tuple(Recorder&, const NodeId* values, unsigned count, Where);
 KILN_API NodeId record_component(Recorder&, NodeId tuple, unsigned component, Where);
 
+/// One call of kl::take or kl::take_along_axis.
+struct TakeCall {
+  static constexpr std::uint64_t flat = 1, along = 2, clip = 4, wrap = 8;
+  std::uint64_t flags = 0;
+  std::int64_t axis = 0;
+};
+KILN_API NodeId record_take(Recorder&, const TakeCall& call, NodeId source, NodeId indices, Where);
+
 // ------------------------------------------------------------------ executing
 /// One static site per expression type or jit object: the table from layouts to finished plans. Trivially destructible.
 struct Site {
@@ -146,6 +160,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  Where where = {};
 };
 
 /// A destination. `resizable` (Array): reallocated when default-constructed or of another shape. Otherwise (View) the
@@ -159,6 +174,16 @@ struct Target {
 /// Writes one node id per target into `outputs`.
 using TraceFunction = void (*)(Recorder&, const void* environment, NodeId* outputs);
 
+/// How kl::scatter_add and its like join updates to the elements of a target.
+enum class Scattering : std::uint8_t { add, maximum, minimum };
+
+/// A call whose first output joins elements of the first target, at the places that the second output gives.
+struct ScatterTarget {
+  Scattering operation = Scattering::add;
+  int rank = 0;
+  std::int64_t shape[max_rank] = {};  ///< of the updates
+};
+
 struct Call {
   const Handle* inputs = nullptr;
   const ScalarArgument* scalars = nullptr;
@@ -170,12 +195,17 @@ struct Call {
   const char* name = nullptr;  ///< the user's name for a jit function, or null
   CodeOptions options;
   const LaunchControl* launch = nullptr;
+  const ScatterTarget* scatter = nullptr;
+  Site* group = nullptr;     ///< of the compiled function, whose argument types may have sites of their own
   bool is_function = false;  ///< of a traced lambda, whose lines stand in for a call that does not know its own
   Where where;
 };
 
 /// Frees the table of a site that belongs to a jit object. Static sites are never freed.
 KILN_API void destroy(Site& site) noexcept;
+
+/// From here on argument types that the function was not compiled for are a TypeError.
+KILN_API void seal(Site& group);
 
 /// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current
 /// stream.
@@ -198,17 +228,18 @@ KILN_API Handle view_of(const Handle& h, int kind, const std::int64_t* numbers, 
 /// The common shape of several layouts by NumPy's rules; writes into `shape` and returns the rank.
 KILN_API int broadcast_shape(const Layout* const* layouts, unsigned count, std::int64_t* shape, Where);
 
-KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank);  // current device, current stream
-KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank);
+KILN_API Handle allocate(DType type, const std::int64_t* shape, int rank, Where = {});  // current device and stream
+KILN_API Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank, Where = {});
 KILN_API Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides,
-                       int device_kind, int device_index);
+                       int device_kind, int device_index, Where = {});
 /// Memory for a result on a named device, on its current stream.
-KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index);
+KILN_API Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index,
+                            Where = {});
 KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits for the current stream
 /// OutOfMemory: the host has no room for the elements.
 [[noreturn]] KILN_API void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where);
-KILN_API Handle clone(const Handle& h);  // C order copy on the same device
-KILN_API Handle to_device(const Handle& h, int device_kind, int device_index);
+KILN_API Handle clone(const Handle& h, Where = {});  // C order copy on the same device
+KILN_API Handle to_device(const Handle& h, int device_kind, int device_index, Where = {});
 KILN_API Handle load_npy(const char* path, DType type, Where);
 /// Reads the header only; writes the extents into `shape` (max_rank of them) and returns the rank.
 KILN_API int npy_info(const char* path, DType& type, std::int64_t* shape, bool& fortran_order, Where);
@@ -218,7 +249,7 @@ KILN_API void save_npy(const char* path, const Handle& h, Where);
 // A device is (kind, index): kind 0 CPU, 1 CUDA. Functions throw DeviceError, with the reason, for a device that does
 // not exist or cannot be used.
 KILN_API void current_device(int& kind, int& index);
-KILN_API void set_current_device(int kind, int index);  // of this thread
+KILN_API void set_current_device(int kind, int index, Where = {});  // of this thread
 /// Devices that exist here; device `position` of the list, the CPU first.
 KILN_API int device_count();
 KILN_API void device_at(int position, int& kind, int& index);
@@ -233,7 +264,7 @@ KILN_API void synchronize_device(int kind, int index);
 
 /// Native streams; null is the default stream, and the only one of the CPU. Destroyed streams are kept for reuse, so
 /// that memory which is still to be freed in their order can be.
-KILN_API void* create_stream(int kind, int index);
+KILN_API void* create_stream(int kind, int index, Where = {});
 KILN_API void destroy_stream(int kind, int index, void* stream) noexcept;
 KILN_API void synchronize_stream(int kind, int index, void* stream);
 KILN_API void* current_stream(int kind, int index);  // of this thread on that device

@@ -9,11 +9,9 @@ namespace kiln::detail {
 template <Op O, class... X>
 struct Typed {
   static_assert(((Operand<X>::role != Role::none) && ...),
-                "kiln: an operand is not an array, an expression, a traced value or a C++ number");
-  static constexpr bool has_traced = ((Operand<X>::role == Role::traced) || ...);
-  static constexpr bool traced = has_traced && ((Operand<X>::role != Role::array) && ...);
-  static_assert(traced || !has_traced || ((Operand<X>::role != Role::array) && ...),
-                "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
+                "kiln: an operand is not an array, an expression, a traced value or a C++ number"
+                "; copy host memory with kl::from_host");
+  static constexpr bool traced = ((Operand<X>::role == Role::traced) || ...);
   static constexpr OperandType types[] = {Operand<X>::type...};
   static constexpr Resolution r = resolve(O, types, sizeof...(X));
   static constexpr bool checked = require_well_typed<r.fault>();

@@ -257,12 +257,17 @@ struct Tracer;
 /// Calls of F with arguments of types A.
 template <class F, std::size_t... I, class... A>
 struct Tracer<F, std::index_sequence<I...>, A...> {
-  static_assert(((role_of<A> != Role::none) && ...),
-                "kiln: an argument is not an array, an expression or a C++ number");
-  static constexpr int mask = const_mask<F, 0, A...>();
-  static_assert(mask >= 0,
-                "kiln: the lambda of kl::jit does not take these arguments; declare each parameter auto (arrays and "
-                "run-time numbers) or kl::Const<T> (a number compiled into the kernel)");
+  static constexpr bool known = ((role_of<A> != Role::none) && ...);
+  static_assert(
+      known, "kiln: an argument is not an array, an expression or a C++ number; copy host memory with kl::from_host");
+  static constexpr int mask = [] {
+    if constexpr (known) return const_mask<F, 0, A...>();
+    return -1;
+  }();
+  static_assert(mask >= 0 || !known,
+                "kiln: the lambda of kl::jit does not take these arguments; give as many as it has parameters, and "
+                "declare each parameter auto (arrays and run-time numbers) or kl::Const<T> (a number compiled into the "
+                "kernel)");
 
   struct Environment {
     const F* function;
@@ -271,6 +276,8 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   static auto invoke(const Environment& e, Recorder& recorder, const TracedArgument* traced) {
     if constexpr (mask >= 0) {
       return (*e.function)(traced_argument < A, ((mask >> I) & 1) != 0 > (recorder, traced[I], e.values[I])...);
+    } else {
+      return Refused{};
     }
   }
   using Result = decltype(invoke(std::declval<const Environment&>(), std::declval<Recorder&>(), nullptr));
@@ -293,6 +300,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     e.trace = &trace;
     e.environment = &environment;
     e.launch = request.launch;
+    e.group = &f.group();
     e.signature = &function_site<F, typename KeyOf<A>::type...>;
     e.name = f.name();
     e.options = f.code_options();

@@ -21,7 +21,8 @@ template <class S>
 inline constexpr bool is_expression<Expression<S>> = true;
 
 // clang-format off
-#define KILN_UNARY_OPERATORS(apply) apply(-, neg) apply(~, bit_not) apply(!, logical_not)
+#define KILN_SIGN_OPERATORS(apply) apply(-, neg) apply(~, bit_not)
+#define KILN_UNARY_OPERATORS(apply) KILN_SIGN_OPERATORS(apply) apply(!, logical_not)
 #define KILN_BINARY_OPERATORS(apply)                                                                       \
   apply(+, add) apply(-, sub) apply(*, mul) apply(/, div) apply(%, mod)                                    \
   apply(<, lt) apply(<=, le) apply(>, gt) apply(>=, ge) apply(&&, logical_and) apply(||, logical_or)       \
@@ -34,6 +35,21 @@ inline constexpr bool is_expression<Expression<S>> = true;
 
 #define KILN_FRIEND_UNARY(symbol, op) \
   friend auto operator symbol(Located<Self> a) { KILN_COMPOSE_UNARY(Op::op, Self, a.value, a.take, a.where) }
+// By reference: beside Located's conversion the one to bool, which explains itself, would make ! ambiguous.
+#define KILN_FRIEND_NOT(X) \
+  friend auto operator!(X a) { KILN_COMPOSE_UNARY(Op::logical_not, Self, a, take_of<X>(), Where{}) }
+// The same holds for && and || beside a bool.
+#define KILN_FRIEND_LOGICAL(symbol, op)                                                       \
+  template <class R>                                                                          \
+    requires std::is_same_v<R, bool>                                                          \
+  friend auto operator symbol(const Self& l, R r) {                                           \
+    KILN_COMPOSE_BINARY(Op::op, Self, l, take_of<const Self&>(), R, r, take_of<R>(), Where{}) \
+  }                                                                                           \
+  template <class L>                                                                          \
+    requires std::is_same_v<L, bool>                                                          \
+  friend auto operator symbol(L l, const Self& r) {                                           \
+    KILN_COMPOSE_BINARY(Op::op, L, l, take_of<L>(), Self, r, take_of<const Self&>(), Where{}) \
+  }
 #define KILN_FRIEND_BINARY(symbol, op)                                              \
   template <class R>                                                                \
   friend auto operator symbol(Located<Self> l, R&& r) {                             \
@@ -66,7 +82,11 @@ inline constexpr bool is_expression<Expression<S>> = true;
 
 template <class Self>
 struct Operators {
-  KILN_UNARY_OPERATORS(KILN_FRIEND_UNARY)
+  KILN_SIGN_OPERATORS(KILN_FRIEND_UNARY)
+  KILN_FRIEND_NOT(const Self&)
+  KILN_FRIEND_NOT(Self&&)
+  KILN_FRIEND_LOGICAL(&&, logical_and)
+  KILN_FRIEND_LOGICAL(||, logical_or)
   KILN_BINARY_OPERATORS(KILN_FRIEND_BINARY)
   KILN_EQUALITY_OPERATORS(KILN_FRIEND_EQUALITY)
 };
@@ -100,6 +120,8 @@ struct CompoundAssignment {
 };
 
 #undef KILN_FRIEND_UNARY
+#undef KILN_FRIEND_NOT
+#undef KILN_FRIEND_LOGICAL
 #undef KILN_FRIEND_BINARY
 #undef KILN_FRIEND_EQUALITY
 #undef KILN_FRIEND_ASSIGNING
@@ -140,6 +162,7 @@ KILN_EQUALITY_OPERATORS(KILN_EXPRESSION_EQUALITY)
 #undef KILN_EXPRESSION_BINARY
 #undef KILN_EXPRESSION_EQUALITY
 #undef KILN_UNARY_OPERATORS
+#undef KILN_SIGN_OPERATORS
 #undef KILN_BINARY_OPERATORS
 #undef KILN_EQUALITY_OPERATORS
 #undef KILN_ASSIGNING_OPERATORS

@@ -22,10 +22,14 @@ struct Instruction {
     argument,   ///< a number given to a traced function: recorded where it is used
     constant,   ///< a kl::Const given to a traced function: part of the key, never recorded by itself
     structure,  ///< slot: two words that say more about the next instruction; part of the key
-    reduction,  ///< its structure is a ReductionCall; slot, as for the following: where it was written
+    call,       ///< its structure is a function of make_function; slot, as for the following: where it was written
+    reduction,  ///< its structure is a ReductionCall
     tuple,
     component,  ///< its structure is the number of the component
-    viewed      ///< its structure is kind and count of a view's numbers, then the numbers, two a slot
+    viewed,     ///< its structure is kind and count of a view's numbers, then the numbers, two a slot; a shift's second
+                ///< operand is what it fills with
+    traced,     ///< its structure is a FunctionTrace without environment, which records the operation
+    taken       ///< operands source and indices; its structure is a TakeCall
   };
   Kind kind = input;
   DType type = DType::f32;
@@ -64,6 +68,13 @@ KILN_API void compose(Slot* to, Where where, Take take, const void* a, const voi
 /// Writes the slots of one operand.
 KILN_API void compose(Slot* to, Take take, const void* a) noexcept;
 
+/// One of many operands.
+struct OperandSlots {
+  const void* slots;
+  Take take;
+};
+KILN_API void compose(Slot* to, Where where, const OperandSlots* operands, unsigned count) noexcept;
+
 /// The slots of an expression, which own what they refer to. One type serves all expressions of a size.
 template <unsigned N>
 struct Slots {
@@ -74,6 +85,7 @@ struct Slots {
   Slots(Where where, Take take, const void* a, const void* b, const void* c) noexcept {
     compose(items, where, take, a, b, c);
   }
+  Slots(Where where, const OperandSlots* operands, unsigned count) noexcept { compose(items, where, operands, count); }
   Slots(Take take, const void* a) noexcept { compose(items, take, a); }
   Slots(const Slots& other) noexcept { copy_slots(items, other.items, N); }
   Slots(Slots&& other) noexcept { move_slots(items, other.items, N); }
@@ -128,7 +140,9 @@ struct Evaluation {
   const void* signature = nullptr;  ///< tells apart the argument types that share a site; part of the key
   const char* name = nullptr;
   const LaunchControl* launch = nullptr;
+  Site* group = nullptr;  ///< of the function; see Call
   CodeOptions options = {};
+  const ScatterTarget* scatter = nullptr;
   Where where = {};  ///< of the evaluation; the operations of the parts usually know better
 };
 
@@ -141,6 +155,20 @@ KILN_API void* begin_compile_progress(const char* name, unsigned variants);
 KILN_API void advance_compile_progress(void* bar, const char* arch);
 KILN_API void end_compile_progress(void* bar) noexcept;
 
+/// kl::scatter_add and its like: `axis` of `target` is where `indices` point. The sites belong to the types of the
+/// parts.
+struct ScatterSites {
+  Site scatter, indices, updates, counts;
+};
+struct ScatterCall {
+  Scattering operation = Scattering::add;
+  bool unordered = false;
+  std::int64_t axis = 0;
+  DType type = DType::f32;  ///< of the target
+};
+KILN_API void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices,
+                      const Parts& updates, Where where);
+
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
 /// Broadcasts every operand to the expression's shape, then applies the view to each. `slots`, the array that `parts`
@@ -150,6 +178,9 @@ KILN_API void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std:
 /// The view of an expression whose view is not the expression of viewed operands, as a shared subexpression.
 KILN_API Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count,
                               Where where);
+/// The expression displaced, as a shared subexpression. `fill` is a number of its type for Beyond::fill, else null.
+KILN_API Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond beyond, const std::int64_t* by,
+                               unsigned count, Where where);
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.
@@ -157,12 +188,35 @@ KILN_API Handle counter_operand(const std::int64_t* shape, int rank);
 /// A shared copy of the expression, as the slot that refers to it. Operands are retained.
 KILN_API Slot make_fragment(const Parts& parts);
 
+/// A function of CUDA text as kl::function describes it. `thunk` computes `count` results from arrays of arguments: see
+/// codegen/ir/function.h. The library takes over `context`, which `destroy` frees; a `shared` one is no state, and
+/// equal descriptions with it are one function.
+struct FunctionText {
+  using Thunk = void (*)(const void* context, unsigned char* block, std::int64_t stride, std::int64_t count);
+  const char* name = nullptr;
+  const char* const* parameter_names = nullptr;
+  const DType* parameters = nullptr;
+  unsigned count = 0;
+  DType result = DType::f32;
+  const char* text = nullptr;
+  const char* preamble = nullptr;
+  Thunk thunk = nullptr;  ///< null: no host version
+  const void* context = nullptr;
+  void (*destroy)(const void* context) = nullptr;
+};
+/// The structure slot of calls; the caller owns the reference that it holds. TypeError: names that are no identifiers,
+/// or text that returns nothing.
+KILN_API Slot make_function(const FunctionText& function, Where where);
+/// The same function with declarations before it.
+KILN_API Slot with_preamble(const Slot& function, const char* preamble);
+KILN_API NodeId record_call(Recorder& recorder, const Slot& function, const NodeId* operands, unsigned count, Where);
+
 /// ShapeError unless `count` values fill `shape` exactly.
 KILN_API void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where where);
 /// Number of elements of arange(start, stop, step); ShapeError for a step of 0 or more elements than 2^63.
 KILN_API std::int64_t arange_count(double start, double stop, double step, Where where);
 KILN_API std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::int64_t step, Where where);
-[[noreturn]] KILN_API void stride_mismatch(int rank, int strides);
+[[noreturn]] KILN_API void stride_mismatch(int rank, int strides, Where where);
 /// ShapeError unless the layout has one element.
 KILN_API void check_single(const Layout* layout, Where where);
 

@@ -88,6 +88,28 @@ struct Reduced {
   }
 };
 
+/// A call of a user's function; which one is in the slot before the last. `Traced`: it may mix elements.
+template <DType T, bool Traced, class... C>
+struct Called {
+  static constexpr DType type = T;
+  static constexpr unsigned size = (C::size + ...) + 2;
+  static constexpr void emit(Instruction*& p) {
+    (C::emit(p), ...);
+    *p++ = {.kind = Instruction::structure};
+    *p++ = {.kind = Traced ? Instruction::traced : Instruction::call, .type = T, .arity = sizeof...(C)};
+  }
+};
+
+/// A number that a traced function records where it uses it.
+template <DType Source>
+struct Argument {
+  static constexpr DType type = Source;
+  static constexpr unsigned size = 1;
+  static constexpr void emit(Instruction*& p) {
+    *p++ = {.kind = Instruction::argument, .type = Source, .source = Source};
+  }
+};
+
 /// Two or three values, as the one operand of a reduction.
 template <class First, class... Rest>
 struct Tupled {
@@ -111,6 +133,20 @@ struct Component {
     C::emit(p);
     *p++ = {.kind = Instruction::structure};
     *p++ = {.kind = Instruction::component, .type = T, .arity = 1};
+  }
+};
+
+/// Elements of X at indices I; how is in the slot before the last.
+template <DType T, class X, class I>
+struct Taken {
+  static constexpr DType type = T;
+  static constexpr unsigned size = X::size + I::size + 2;
+  static constexpr bool has_place = true;
+  static constexpr void emit(Instruction*& p) {
+    X::emit(p);
+    I::emit(p);
+    *p++ = {.kind = Instruction::structure};
+    *p++ = {.kind = Instruction::taken, .type = T, .arity = 2};
   }
 };
 

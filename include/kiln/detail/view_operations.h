@@ -26,6 +26,11 @@ struct ViewOperations {
   auto operator()(SliceItem first, const Items&... items) const {  // `first` converts at the call and notes its place
     return slice_of(first, SliceItem(items)...);
   }
+  template <class I>
+  void operator[](const I&) const {
+    static_assert(no_dtype<I>::value,
+                  "kiln: elements and slices are taken in parentheses: a(0), a(kl::range(1, 3), kl::all)");
+  }
 
  private:
   auto view(ViewKind kind, const Shape& numbers, Where w) const {

@@ -313,6 +313,20 @@ class Interpreter {
  private:
   const Value& operand(const Node& node, std::size_t i) const { return values_[node.operands[i]]; }
 
+  template <class T>
+  Value contracted(const Node& node, T a, T b) {
+    const T sign = node.op == Op::sub ? T(-1) : T(1);
+    const Node& left = body_[node.operands[0]];
+    const Node& right = body_[node.operands[1]];
+    if (left.kind == NodeKind::operation && left.op == Op::mul) {
+      return put(std::fma(get<T>(operand(left, 0)), get<T>(operand(left, 1)), sign * b));
+    }
+    if (right.kind == NodeKind::operation && right.op == Op::mul) {
+      return put(std::fma(sign * get<T>(operand(right, 0)), get<T>(operand(right, 1)), a));
+    }
+    return put(a + sign * b);
+  }
+
   Value operation(const Node& node) {
     const Op op = node.op;
     if (op == Op::where) return get<bool>(operand(node, 0)) ? operand(node, 1) : operand(node, 2);
@@ -335,20 +349,6 @@ class Interpreter {
       }
       return {};
     });
-  }
-
-  template <class T>
-  Value contracted(const Node& node, T a, T b) {
-    const T sign = node.op == Op::sub ? T(-1) : T(1);
-    const Node& left = body_[node.operands[0]];
-    const Node& right = body_[node.operands[1]];
-    if (left.kind == NodeKind::operation && left.op == Op::mul) {
-      return put(std::fma(get<T>(operand(left, 0)), get<T>(operand(left, 1)), sign * b));
-    }
-    if (right.kind == NodeKind::operation && right.op == Op::mul) {
-      return put(std::fma(sign * get<T>(operand(right, 0)), get<T>(operand(right, 1)), a));
-    }
-    return put(a + sign * b);
   }
 
   const Graph& body_;

@@ -119,6 +119,9 @@ class CompiledKernel {
       case codegen::ArgumentKind::stride:
         std::memcpy(to, &call.strides[argument.a][argument.axis], argument.size);
         break;
+      case codegen::ArgumentKind::fold_start:
+      case codegen::ArgumentKind::fold_step:
+      case codegen::ArgumentKind::fold_length:
       case codegen::ArgumentKind::divisor:
         break;
       case codegen::ArgumentKind::parameter:
@@ -129,6 +132,9 @@ class CompiledKernel {
         break;
       case codegen::ArgumentKind::counters:
         std::memset(to, 0, 8);
+        break;
+      default:
+        ADD_FAILURE() << "the kernels of these tests have no such argument";
         break;
     }
   }

@@ -139,7 +139,7 @@ TEST(Layouts, ReshapesThatNeedACopySayClone) {
       {"[reshape]", "(4, 3)", "(1, 4)", "(12,)", "clone()", "main.cpp:7"});
   expect_mentions(
       message_of([&] { kiln::detail::view_of({}, static_cast<int>(ViewSpec::Kind::flip), nullptr, 0, here); }),
-      {"[flip]", "no elements yet"});
+      {"[flip]", "without elements"});
 }
 
 TEST(Layouts, BroadcastShapeOfLayouts) {

@@ -244,7 +244,7 @@ TEST(Views, SpecsDecodeAndApply) {
   const ViewSpec reshape_spec = make_view_spec(static_cast<int>(ViewSpec::Kind::reshape), shape.data(), 2);
   EXPECT_EQ(to_text(viewed_shape(view.shape, reshape_spec, here)), "(2, 6)");
   EXPECT_FALSE(apply_view(transpose(view, {}, here), reshape_spec, here).has_value());
-  EXPECT_THROW(make_view_spec(7, nullptr, 0), InternalError);
+  EXPECT_THROW(make_view_spec(8, nullptr, 0), InternalError);
   const Numbers too_many(4 * 12, 1);
   EXPECT_THROW(apply_view(view, static_cast<int>(ViewSpec::Kind::slice), too_many.data(), 48, here), ShapeError);
 }

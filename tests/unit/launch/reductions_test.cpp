@@ -1,24 +1,10 @@
 // tests/unit/launch/reductions_test.cpp -- calls with reductions on a fake GPU: memory, counters and launches.
-#include <dlfcn.h>
-#include <gtest/gtest.h>
-#include <kiln/kiln.h>
+#include "tests/unit/launch/fake_gpu.h"
 
-#include <algorithm>
 #include <cstring>
-
-#include "runtime/cuda/testing.h"
-#include "tests/fake_driver/fake_driver.h"
 
 namespace kiln {
 namespace {
-
-const bool fake_in_use = (runtime::cuda::use_driver_for_tests(KILN_FAKE_CUDA), true);
-
-fake::FakeDriver& fake_driver() {
-  static auto* const library = dlopen(KILN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-  static const auto get = reinterpret_cast<fake::GetFakeDriver>(dlsym(library, "kiln_fake_driver"));
-  return *get();
-}
 
 const auto total = jit([](auto v) { return sum(v); });
 const auto row_sums = jit([](auto v) { return sum(v, -1); });
@@ -27,26 +13,8 @@ const auto softmax = jit([](auto v) {
   return e / sum(e, -1, keepdims);
 });
 
-/// Kernels are compiled by NVRTC and never run.
-class FakeGpu : public testing::Test {
+class FakeGpu : public FakeGpuTest {
  protected:
-  void SetUp() override {
-    try {
-      Array<float> y({4});
-      y = y + 1;
-    } catch (const CompileError& error) {
-      ASSERT_NE(std::string(error.what()).find("NVRTC"), std::string::npos) << error.what();
-      GTEST_SKIP() << error.what();
-    }
-    fake_driver().argument_bytes = 0;
-    clear();
-  }
-  void TearDown() override { fake_driver().capturing = false; }
-  static void clear() { fake_driver().calls.clear(); }
-  static int count(const char* prefix) { return fake_driver().count(prefix); }
-  static std::uint64_t used() { return fake_driver().used; }
-
-  const DeviceGuard guard{Device::cuda(0)};
   /// Long enough that several blocks share it.
   Array<float> large{{1 << 24}};
 };
@@ -136,20 +104,15 @@ TEST_F(FakeGpu, ARefusedLaunchLeavesNothingBehind) {
   EXPECT_NO_THROW(total.into(result)(large));
 }
 
-/// Results do not depend on the launch: a reduction keeps its blocks, and says so.
-TEST_F(FakeGpu, LaunchControlNeverChangesHowAReductionIsJoined) {
-  Array<float> x({4096, 256}), result({4096});
-  row_sums.into(result)(x);
-  const auto launch = [&] {
-    const auto all = fake_driver().calls;
-    const auto found =
-        std::find_if(all.rbegin(), all.rend(), [](const std::string& c) { return c.starts_with("cuLaunch"); });
-    return found->substr(found->find("grid"));
-  };
-  const std::string chosen = launch();
-  clear();
+TEST_F(FakeGpu, LaunchControlOfReductionsIsHonoured) {
+  Array<float> x({4096, 1024}), result({4096});
   row_sums[{.block = 64}].into(result)(x);
-  EXPECT_EQ(launch(), chosen);
+  EXPECT_NE(last("cuLaunchKernel").find("block=64,1,1"), std::string::npos) << last("cuLaunchKernel");
+  row_sums[{.block = 512, .items = 8}].into(result)(x);
+  EXPECT_NE(last("cuLaunchKernel").find("block=512,1,1"), std::string::npos) << last("cuLaunchKernel");
+  EXPECT_NE(message_of<ShapeError>([&] { row_sums[{.block = 96}].into(result)(x); }).find("32, 64, 128"),
+            std::string::npos);
+  EXPECT_THROW((row_sums[{.block = 2048}].into(result)(x)), ShapeError);
   EXPECT_THROW((row_sums[{.grid = 1}].into(result)(x)), ShapeError);
   EXPECT_THROW((row_sums[{.cluster = 32}].into(result)(x)), ShapeError);
 }

@@ -11,6 +11,7 @@
 #include "runtime/cache_key.h"
 #include "runtime/disk_cache.h"
 #include "support/check.h"
+#include "support/file_faults.h"
 #include "support/files.h"
 #include "tests/unit/temporary.h"
 

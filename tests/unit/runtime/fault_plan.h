@@ -7,6 +7,7 @@
 #include <csignal>
 #include <limits>
 
+#include "support/file_faults.h"
 #include "support/files.h"
 
 namespace kiln::runtime::test_support {

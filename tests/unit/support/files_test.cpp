@@ -1,5 +1,6 @@
 // tests/unit/support/files_test.cpp -- private reads, atomic publication, directory checks, injected faults.
 #include "support/files.h"
+#include "support/file_faults.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

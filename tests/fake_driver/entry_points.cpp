@@ -1,7 +1,5 @@
-// tests/fake_driver/fake_driver.cpp -- the entry points of the CUDA driver that kiln uses, over malloc.
-#include "tests/fake_driver/fake_driver.h"
-
-#include <cuda.h>
+// tests/fake_driver/entry_points.cpp -- the entry points of the CUDA driver that kiln uses, over malloc.
+#include "tests/fake_driver/fake_state.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -10,71 +8,18 @@
 // cuda.h renames these to newer versions; the fake exports the symbols of CUDA 12.0.
 #undef cuEventElapsedTime
 
-struct CUctx_st {
-  CUdevice device;
-};
-struct CUstream_st {
-  int id;
-};
-struct CUevent_st {
-  int id;
-};
-struct CUlib_st {
-  std::string image;
-};
-struct CUkern_st {
-  std::string name;
-};
-
 namespace {
 
-using kiln::fake::FakeDriver;
-
-FakeDriver& state() {
-  static auto* const instance = new FakeDriver;
-  return *instance;
-}
+using namespace kiln::fake;
 
 CUctx_st primary_contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
 thread_local std::vector<CUcontext> context_stack;
-int next_id = 0;
 
 // The driver's own records, alive after every static destructor: what a program did not free is the driver's, and no
 // leak.
 std::unordered_map<CUdeviceptr, std::size_t>& allocations = *new std::unordered_map<CUdeviceptr, std::size_t>;
-std::vector<void*>& handles = *new std::vector<void*>;
-
-template <class Handle>
-Handle* keep(Handle* handle) {
-  const std::lock_guard lock(state().mutex);
-  handles.push_back(handle);
-  return handle;
-}
-
-CUresult step(const char* function, const std::string& details = "") {
-  FakeDriver& s = state();
-  const std::lock_guard lock(s.mutex);
-  s.calls.push_back(details.empty() ? function : function + (" " + details));
-  if (s.deinitialized) return CUDA_ERROR_DEINITIALIZED;
-  const auto fault = s.faults.find(function);
-  if (fault == s.faults.end()) return CUDA_SUCCESS;
-  if (fault->second.skip > 0) {
-    --fault->second.skip;
-    return CUDA_SUCCESS;
-  }
-  if (fault->second.times <= 0) return CUDA_SUCCESS;
-  --fault->second.times;
-  return static_cast<CUresult>(fault->second.result);
-}
-
-#define STEP(...)                                                 \
-  do {                                                            \
-    if (const CUresult result = step(__VA_ARGS__)) return result; \
-  } while (false)
-
 bool has_context() { return !context_stack.empty() && context_stack.back(); }
 
-std::string stream_text(CUstream stream) { return "stream=" + std::to_string(stream ? stream->id : 0); }
 std::string event_text(CUevent event) { return "event=" + std::to_string(event->id); }
 
 CUresult allocate(CUdeviceptr* memory, std::size_t bytes) {
@@ -145,6 +90,8 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
            : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132
            : which == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR    ? 2048
            : which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE                     ? 50 << 20
+           : which == CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                 ? 3'200'000
+           : which == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH           ? 5120
            : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 << 10
            : which == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED            ? state().has_pools
                                                                             : 0;
@@ -297,9 +244,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned gx, unsigned gy, unsigned gz, unsig
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   STEP("cuLaunchKernel", stream_text(stream) + " grid=" + triple(gx, gy, gz) + " block=" + triple(bx, by, bz) +
                              " shared=" + std::to_string(shared));
-  FakeDriver& s = state();
-  const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
-  s.arguments.assign(bytes, bytes + s.argument_bytes);
+  copy_arguments(parameters);
   return CUDA_SUCCESS;
 }
 
@@ -316,9 +261,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void** param
   STEP("cuLaunchKernelEx", stream_text(config->hStream) + " grid=" + std::to_string(config->gridDimX) +
                                " block=" + std::to_string(config->blockDimX) +
                                " shared=" + std::to_string(config->sharedMemBytes) + attributes);
-  FakeDriver& s = state();
-  const auto* const bytes = static_cast<const unsigned char*>(parameters[0]);
-  s.arguments.assign(bytes, bytes + s.argument_bytes);
+  copy_arguments(parameters);
   return CUDA_SUCCESS;
 }
 
@@ -340,8 +283,9 @@ CUresult cuStreamGetId(CUstream stream, unsigned long long* number) {
   *number = static_cast<unsigned long long>(stream ? stream->id : 0);
   return step("cuStreamGetId");
 }
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  *status = state().capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  const bool captured = state().capturing || (stream && stream == state().captured);
+  *status = captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {

@@ -1,0 +1,41 @@
+// codegen/emit/cuda_function.cpp -- the user's text inside a function, with line numbers that lead back to it.
+#include "codegen/emit/cuda_function.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda_types.h"
+
+namespace kiln::codegen::cuda {
+namespace {
+
+/// User text as lines of its own, the first of which is line 1 of `file`.
+std::string numbered(const std::string& file, const std::string& text) {
+  return fmt::format("#line 1 \"{}\"\n{}{}", file, text, text.ends_with('\n') ? "" : "\n");
+}
+
+}  // namespace
+
+std::string function_definition(const Function& function, std::size_t line, const std::string& file) {
+  std::string parameters;
+  for (std::size_t i = 0; i < function.parameters.size(); ++i)
+    parameters +=
+        fmt::format("{}{} {}", i ? ", " : "", value_type(function.parameters[i]), function.parameter_names[i]);
+  std::string text = fmt::format("namespace {} {{\n", cuda_namespace(function));
+  if (!function.preamble.empty()) text += numbered("preamble of kl::function " + function.name, function.preamble);
+  text += fmt::format("DEVICE {} {}({}) {{\n", value_type(compute_type(function.result)), function.name, parameters);
+  text += numbered("kl::function " + function.name, function.text);
+  text += "}\n";
+  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  // One line for the directive itself, which numbers the line behind it.
+  return text + fmt::format("#line {} \"{}\"\n}}\n\n", line + lines + 1, file);
+}
+
+std::string call_text(const Function& function, std::span<const std::string> operands) {
+  std::string arguments;
+  for (const std::string& operand : operands) arguments += (arguments.empty() ? "" : ", ") + operand;
+  return fmt::format("{}::{}({})", cuda_namespace(function), function.name, arguments);
+}
+
+}  // namespace kiln::codegen::cuda

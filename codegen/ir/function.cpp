@@ -1,0 +1,36 @@
+// codegen/ir/function.cpp -- identity of user functions: what makes two of them one in generated source.
+#include "codegen/ir/function.h"
+
+#include <fmt/format.h>
+
+#include "support/hash.h"
+
+namespace kiln::codegen {
+namespace {
+
+std::uint64_t hash_of(std::uint64_t seed, const std::string& text) {
+  std::uint64_t hash = mix(seed, text.size());
+  for (const char c : text) hash = mix(hash, static_cast<unsigned char>(c));
+  return hash;
+}
+
+}  // namespace
+
+bool same_text(const Function& a, const Function& b) {
+  return a.result == b.result && a.parameters == b.parameters && a.name == b.name && a.text == b.text &&
+         a.preamble == b.preamble && a.parameter_names == b.parameter_names;
+}
+
+std::string signature_text(const Function& function) {
+  std::string text = fmt::format("{} {}(", name_of(function.result), function.name);
+  for (std::size_t i = 0; i < function.parameters.size(); ++i)
+    text += fmt::format("{}{} {}", i ? ", " : "", name_of(function.parameters[i]), function.parameter_names[i]);
+  return text + ")";
+}
+
+std::string cuda_namespace(const Function& function) {
+  const std::uint64_t hash = hash_of(hash_of(hash_of(1, signature_text(function)), function.text), function.preamble);
+  return fmt::format("{}_{:016x}", function.name, hash);
+}
+
+}  // namespace kiln::codegen

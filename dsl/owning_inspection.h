@@ -1,0 +1,35 @@
+// dsl/owning_inspection.h -- the owner of the texts and machine code that a public Inspection points at.
+#pragma once
+
+#include <kiln/inspect.h>
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/runtime.h"
+
+namespace kiln::dsl {
+
+/// The machine code of a kernel as text, made when it is first read.
+struct MachineCode {
+  runtime::Binary binary;
+  KernelSource source;
+  CompileOptions options;
+  std::once_flag once;
+  std::string text;
+};
+
+struct OwningInspection : detail::Inspection {
+  std::deque<std::string> texts;  // addresses stay
+  std::deque<MachineCode> code;
+  std::vector<KernelInfo> infos;
+  double peak_bandwidth = 0;  ///< bytes per second; 0: unknown
+  std::string device;
+  Text keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
+  Text keep_code(runtime::Binary binary, KernelSource source, CompileOptions options);
+};
+
+}  // namespace kiln::dsl

@@ -1,0 +1,51 @@
+// dsl/recorder_takes.cpp -- records takes, whose axes and types are known while the user's expression runs.
+#include "dsl/recorder.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+
+namespace kiln::detail {
+
+NodeId Recorder::take(const TakeCall& call, NodeId source, NodeId indices, Where where) {
+  using Mode = codegen::TakeSpec;
+  const bool along = (call.flags & TakeCall::along) != 0;
+  const char* name = along ? "take_along_axis" : "take";
+  check_node(source, name, where);
+  check_node(indices, name, where);
+  if (!is_integer(graph_[indices].type))
+    fail<TypeError>("kl::{} takes integer indices, not {}{}", name, name_of(graph_[indices].type), dsl::place(where));
+  if ((call.flags & TakeCall::flat) != 0 && ranks_[source] != 1) {
+    const std::int64_t all = -1;
+    source = view(source, static_cast<int>(ViewKind::reshape), &all, 1, where);
+  }
+  const int rank = ranks_[source];
+  if (call.axis < -rank || call.axis >= rank) {
+    fail<ShapeError>("kl::{}: axis {} does not exist in a source of {} axes{}; {}", name, call.axis, rank,
+                     dsl::place(where),
+                     rank == 0 ? "leave the axis out" : fmt::format("use {} to {}", -rank, rank - 1));
+  }
+  if (along && ranks_[indices] != rank) {
+    fail<ShapeError>("kl::take_along_axis: indices of {} axes and a source of {}{}; they need as many", ranks_[indices],
+                     rank, dsl::place(where));
+  }
+  const int result = along ? rank : rank - 1 + ranks_[indices];
+  if (result > max_rank) {
+    fail<ShapeError>("kl::take from {} axes by indices of {}{} has {} axes; 0 to {} are possible", rank,
+                     ranks_[indices], dsl::place(where), result, max_rank);
+  }
+  Mode spec;
+  spec.axis = static_cast<std::uint8_t>(call.axis < 0 ? call.axis + rank : call.axis);
+  spec.along = along;
+  spec.mode = (call.flags & TakeCall::clip) != 0   ? Mode::clip
+              : (call.flags & TakeCall::wrap) != 0 ? Mode::wrap
+                                                   : Mode::missing;
+  codegen::Node node{.kind = codegen::NodeKind::take, .type = graph_[source].type, .arity = 2};
+  node.operands = {source, indices, codegen::no_node};
+  node.payload = spec.payload();
+  return add(node, result, where);
+}
+
+NodeId record_take(Recorder& r, const TakeCall& call, NodeId source, NodeId indices, Where where) {
+  return r.take(call, source, indices, where);
+}
+
+}  // namespace kiln::detail

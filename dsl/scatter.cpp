@@ -1,0 +1,252 @@
+// dsl/scatter.cpp -- kl::scatter_add and its like: shapes, overlap, and which way the updates take.
+#include "dsl/scatter.h"
+
+#include <optional>
+#include <vector>
+
+#include <kiln/detail/structure.h>
+
+#include "dsl/fragment.h"
+#include "dsl/gather.h"
+#include "dsl/scatter_trace.h"
+#include "dsl/session.h"
+#include "dsl/taken_shape.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+using detail::Handle;
+using detail::Instruction;
+using detail::Parts;
+using detail::Scattering;
+
+bool is_number(const Parts& parts) { return parts.code[0].kind == Instruction::argument; }
+
+Shape shape_of(const Parts& parts, Where where) {
+  Shape shape;
+  if (!is_number(parts)) shape.rank = detail::shape_of(parts, shape.extents.data(), where);
+  return shape;
+}
+
+/// May some operand of the expression lie where the target does?
+bool may_meet(const Parts& parts, const Handle& target) {
+  if (is_number(parts)) return false;
+  const Gathered gathered(&parts, 1);
+  detail::Call call;
+  gathered.fill(call);
+  for (unsigned i = 0; i < call.input_count; ++i) {
+    const Handle& operand = call.inputs[i];
+    if (!operand.storage) continue;
+    const auto distance = static_cast<const char*>(operand.data) - static_cast<const char*>(target.data);
+    if (distance + operand.layout->low < target.layout->high && target.layout->low < distance + operand.layout->high)
+      return true;
+  }
+  return false;
+}
+
+bool has_reductions(const Parts& parts) {
+  if (detail::mixes_elements(parts.code, parts.size)) return true;
+  for (const detail::Fragment* f : fragments_below(&parts, 1))
+    if (detail::mixes_elements(f->program->data(), static_cast<unsigned>(f->program->size()))) return true;
+  return false;
+}
+
+/// An expression that has become an array of its own.
+class Computed {
+ public:
+  explicit Computed(const Parts& parts) : parts_(parts) {}
+  void compute(detail::Site& site, Where where) {
+    static constexpr char signature = 0;
+    Handle result;
+    const DType type = parts_.code[parts_.size - 1].type;
+    detail::Target target{&result, type, true};
+    evaluate(site, {.parts = &parts_,
+                    .part_count = 1,
+                    .target_count = 1,
+                    .targets = &target,
+                    .signature = &signature,
+                    .where = where});
+    array_ = OwnedHandle(result);
+    code_ = {.kind = Instruction::input, .type = type};
+    slot_ = __builtin_bit_cast(detail::Slot, array_.get());
+    parts_ = {&code_, &slot_, 1};
+  }
+  const Parts& parts() const { return parts_; }
+
+ private:
+  Parts parts_;
+  OwnedHandle array_;
+  Instruction code_;
+  detail::Slot slot_{};
+};
+
+/// The target's contiguous memory, or a copy of it that goes back at the end.
+class Contiguous {
+ public:
+  explicit Contiguous(const Handle& target) : target_(target) {
+    if (!target.layout->contiguous) copy_ = OwnedHandle(detail::clone(target));
+  }
+  const Handle& handle() const { return copy_.get().layout ? copy_.get() : target_; }
+  void write_back(Where where) {
+    if (!copy_.get().layout) return;
+    static constinit detail::Site site{};
+    const Instruction code{.kind = Instruction::input, .type = target_.layout->dtype};
+    const detail::Slot slot = __builtin_bit_cast(detail::Slot, copy_.get());
+    const Parts parts{&code, &slot, 1};
+    Handle to = target_;
+    detail::Target target{&to, target_.layout->dtype, false};
+    evaluate(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = where});
+  }
+
+ private:
+  Handle target_;
+  OwnedHandle copy_;
+};
+
+/// One call, its shapes checked.
+class Scattered {
+ public:
+  Scattered(detail::ScatterSites& sites, const detail::ScatterCall& call, Handle& target, const Parts& indices,
+            const Parts& updates, Where where)
+      : sites_(sites), call_(call), target_(target), indices_(indices), updates_(updates), where_(where) {}
+
+  void run() {
+    if (!target_.layout)
+      fail<ShapeError>("a scatter into an array that has no elements yet{}: give it a shape first", place(where_));
+    resolve_shapes();
+    if (element_count("scatter", trace_.updates, where_) == 0 || target_.layout->size == 0) return;
+    const runtime::DeviceId device = device_of(*target_.layout);
+    if (may_meet(indices_.parts(), target_)) indices_.compute(sites_.indices, where_);
+    if (may_meet(updates_.parts(), target_)) updates_.compute(sites_.updates, where_);
+    const bool cuda = device.kind == runtime::DeviceKind::cuda;
+    const bool exact = is_integer(call_.type) || call_.operation != Scattering::add;
+    if (cuda && (exact || call_.unordered)) return in_one_kernel(target_);
+    if (cuda && is_number(updates_.parts())) return counted();
+    sorted(device);
+  }
+
+ private:
+  void resolve_shapes() {
+    const Shape target = dsl::shape_of(*target_.layout);
+    trace_.target = strided_of(*target_.layout);
+    trace_.axis = checked_axis("scatter", call_.axis, target, where_);
+    trace_.type = call_.type;
+    trace_.indices = shape_of(indices_.parts(), where_);
+    codegen::TakeSpec spec;
+    spec.axis = static_cast<std::uint8_t>(trace_.axis);
+    Shape filled = target;
+    filled.extents[trace_.axis] = 1;  // an empty axis drops all updates
+    trace_.updates = taken_shape(spec, filled, trace_.indices, where_);
+    const Shape given = shape_of(updates_.parts(), where_);
+    bool fits = given.rank <= trace_.updates.rank;
+    for (int axis = 0; fits && axis < given.rank; ++axis) {
+      const std::int64_t extent = given.extents[axis];
+      fits = extent == 1 || extent == trace_.updates.extents[axis + trace_.updates.rank - given.rank];
+    }
+    if (fits) return;
+    fail<ShapeError>(
+        "a scatter of updates of shape {} along axis {} of shape {} by indices of shape {}{}: updates must broadcast "
+        "to "
+        "{}, the target's shape with the axis replaced by the axes of the indices",
+        to_text(given), trace_.axis, to_text(target), to_text(trace_.indices), place(where_), to_text(trace_.updates));
+  }
+
+  void in_one_kernel(Handle& target) {
+    if (has_reductions(indices_.parts())) indices_.compute(sites_.indices, where_);
+    if (!is_number(updates_.parts()) && has_reductions(updates_.parts())) updates_.compute(sites_.updates, where_);
+    scatter_places(sites_.scatter, trace_, call_.operation, target, indices_.parts(), updates_.parts(), where_);
+  }
+
+  OwnedHandle allocate(DType type, const Shape& shape) {
+    return allocate_on(device_of(*target_.layout), type, shape, "scatter", where_);
+  }
+
+  /// The same number for every index: how often each occurs is exact in any order.
+  void counted() {
+    Shape bins;
+    bins.rank = 1;
+    bins.extents[0] = trace_.target.shape.extents[trace_.axis];
+    OwnedHandle counts = allocate(DType::i64, bins);
+    fill_zero(counts.get(), where_);
+    ScatterTrace count = trace_;
+    count.target = strided_of(*counts.get().layout);
+    count.axis = 0;
+    count.type = DType::i64;
+    count.updates = trace_.indices;
+    if (has_reductions(indices_.parts())) indices_.compute(sites_.indices, where_);
+    static constexpr Instruction one_code{.kind = Instruction::argument, .type = DType::i64, .source = DType::i64};
+    const detail::Slot one{nullptr, {1, 0}};
+    Handle to = counts.get();
+    scatter_places(sites_.counts, count, Scattering::add, to, indices_.parts(), {&one_code, &one, 1}, where_);
+    add_counted(target_, counts.get(), trace_.axis, updates_.parts(), where_);
+  }
+
+  void sorted(runtime::DeviceId device) {
+    Contiguous target(target_);
+    const Shape& shape = trace_.target.shape;
+    ScatterJob job;
+    job.operation = call_.operation;
+    job.type = call_.type;
+    for (int axis = 0; axis < shape.rank; ++axis) {
+      if (axis < trace_.axis) job.outer *= shape.extents[axis];
+      if (axis > trace_.axis) job.inner *= shape.extents[axis];
+    }
+    job.bins = shape.extents[trace_.axis];
+    job.count = element_count("scatter", trace_.indices, where_);
+    if (job.bins >= INT32_MAX || job.count >= INT32_MAX)
+      fail<ShapeError>("a scatter of {} updates into {} places{}: 2^31 is more than it can sort; scatter in parts",
+                       job.count, job.bins, place(where_));
+    const OwnedHandle keys = evaluate_keys(sites_.counts, trace_, device, indices_.parts(), where_);
+    OwnedHandle computed;
+    std::optional<Handle> updates = as_it_lies();
+    if (!updates) {
+      computed = evaluate_updates(sites_.scatter, trace_, device, updates_.parts(), where_);
+      updates = computed.get();
+    }
+    job.one_update = is_number(updates_.parts());
+    job.keys = static_cast<const std::int32_t*>(keys.get().data);
+    job.updates = updates->data;
+    job.target = target.handle().data;
+    if (device.kind == runtime::DeviceKind::cpu) {
+      scatter_on_host(job);
+    } else {
+      const runtime::NativeStream stream = current_stream(device);
+      runtime::note_use(*storage_of(target.handle()), stream);
+      runtime::note_use(*storage_of(*updates), stream);
+      scatter_sorted(job, device, stream);
+    }
+    target.write_back(where_);
+  }
+
+  /// The array of updates where it can be read as it is, on the device of the target.
+  std::optional<Handle> as_it_lies() const {
+    const Parts& parts = updates_.parts();
+    if (parts.size != 1 || parts.code[0].kind != Instruction::input) return std::nullopt;
+    const Handle handle = handle_of(*parts.slots);
+    if (!handle.layout || !handle.layout->contiguous || handle.layout->dtype != compute_type(call_.type))
+      return std::nullopt;
+    const bool fits =
+        dsl::shape_of(*handle.layout) == trace_.updates && device_of(*handle.layout) == device_of(*target_.layout);
+    return fits ? std::optional(handle) : std::nullopt;
+  }
+
+  detail::ScatterSites& sites_;
+  const detail::ScatterCall& call_;
+  Handle& target_;
+  Computed indices_, updates_;
+  Where where_;
+  ScatterTrace trace_;
+};
+
+}  // namespace
+}  // namespace kiln::dsl
+
+namespace kiln::detail {
+
+void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices, const Parts& updates,
+             Where where) {
+  dsl::Scattered(sites, call, target, indices, updates, where).run();
+}
+
+}  // namespace kiln::detail

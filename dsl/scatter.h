@@ -1,0 +1,31 @@
+// dsl/scatter.h -- the ways in which updates join a target, once indices and shapes are known.
+#pragma once
+
+#include <kiln/detail/program.h>
+
+#include "dsl/array_memory.h"
+
+namespace kiln::dsl {
+
+/// Contiguous memory: target (outer, bins, inner), keys (count), updates (outer, count, inner) of type `updates_type`.
+/// A key outside [0, bins) is dropped.
+struct ScatterJob {
+  detail::Scattering operation = detail::Scattering::add;
+  DType type = DType::f32;
+  std::int64_t outer = 1, bins = 0, inner = 1, count = 0;
+  const std::int32_t* keys = nullptr;
+  const void* updates = nullptr;
+  bool one_update = false;  ///< `updates` is a single element
+  void* target = nullptr;
+};
+
+/// The type in which updates of a target of `type` are added.
+inline DType sum_type_of(DType type) { return compute_type(type); }
+
+/// On the CPU: sorted by key, then joined in order, bins in parallel. Updates are of type sum_type_of(job.type).
+void scatter_on_host(const ScatterJob& job);
+
+/// Floats on a GPU, the same: counting sort by digits, then sums of runs in a fixed order. Enqueued on `stream`.
+void scatter_sorted(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream);
+
+}  // namespace kiln::dsl

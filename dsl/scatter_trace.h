@@ -1,0 +1,36 @@
+// dsl/scatter_trace.h -- the traced parts of a scatter: places, keys and updates as values of ordinary kernels.
+#pragma once
+
+#include <kiln/detail/program.h>
+
+#include "dsl/array_memory.h"
+
+namespace kiln::dsl {
+
+/// What a trace of a scatter depends on, and the numbers that its kernels take.
+struct ScatterTrace {
+  Strided target;
+  int axis = 0;
+  DType type = DType::f32;
+  Shape indices, updates;
+};
+
+/// Joins the updates to the target in one kernel, atomically. Operands do not overlap the target.
+void scatter_places(detail::Site& site, const ScatterTrace& trace, detail::Scattering operation, detail::Handle& target,
+                    const detail::Parts& indices, const detail::Parts& updates, Where where);
+
+/// i32 numbers of the places along the axis, in C order of the indices; the axis' extent where there is none.
+OwnedHandle evaluate_keys(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device,
+                          const detail::Parts& indices, Where where);
+
+/// The updates in compute_type(trace.type), broadcast to trace.updates in C order; a number is one element.
+OwnedHandle evaluate_updates(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device,
+                             const detail::Parts& updates, Where where);
+
+/// target += number * counts, which run along `axis`.
+void add_counted(detail::Handle& target, const detail::Handle& counts, int axis, const detail::Parts& number,
+                 Where where);
+
+void fill_zero(const detail::Handle& array, Where where);
+
+}  // namespace kiln::dsl

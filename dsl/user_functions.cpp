@@ -1,0 +1,122 @@
+// dsl/user_functions.cpp -- kl::function: checks what the user gives, shares equal functions, records calls.
+#include <cctype>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "dsl/fragment.h"
+#include "dsl/recorder.h"
+#include "dsl/shapes.h"
+#include "support/check.h"
+
+namespace kiln::dsl {
+namespace {
+
+using FunctionPointer = std::shared_ptr<const codegen::Function>;
+
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_identifier(std::string_view text) {
+  if (text.empty() || !is_letter(text[0])) return false;
+  for (const char c : text)
+    if (!is_letter(c) && std::isdigit(static_cast<unsigned char>(c)) == 0) return false;
+  return true;
+}
+
+void check_names(const codegen::Function& function, Where where) {
+  if (!is_identifier(function.name)) {
+    fail<TypeError>("kl::function: \"{}\" is no name of a C++ function{}; use letters, digits and _", function.name,
+                    place(where));
+  }
+  for (std::size_t i = 0; i < function.parameter_names.size(); ++i) {
+    const std::string& name = function.parameter_names[i];
+    if (!is_identifier(name)) {
+      fail<TypeError>("kl::function {}: \"{}\" is no name of a C++ parameter{}; use letters, digits and _",
+                      function.name, name, place(where));
+    }
+    for (std::size_t other = 0; other < i; ++other) {
+      if (function.parameter_names[other] != name) continue;
+      fail<TypeError>("kl::function {}: two parameters are called {}{}", function.name, name, place(where));
+    }
+  }
+}
+
+/// A single expression is what the function returns.
+std::string with_return(std::string_view text, const std::string& name, Where where) {
+  if (text.find_first_not_of(" \t\r\n") == text.npos)
+    fail<TypeError>("kl::function {}: the text is empty{}; write CUDA C++ that returns the result", name, place(where));
+  if (text.find("return") != text.npos) return std::string(text);
+  if (text.find(';') == text.npos) return fmt::format("return {};", text);
+  fail<TypeError>("kl::function {}: the text returns nothing{}; end it with `return ...;`", name, place(where));
+}
+
+detail::Slot function_slot(const FunctionPointer& function) {
+  auto* const fragment = new detail::Fragment;
+  fragment->keeps = function;
+  detail::Slot slot = slot_of(fragment);
+  slot.words[0] = reinterpret_cast<std::uintptr_t>(function.get());
+  return slot;
+}
+
+const codegen::Function& function_of(const detail::Slot& slot) {
+  return *reinterpret_cast<const codegen::Function*>(slot.words[0]);
+}
+
+/// Functions without state of their own: made anew at each call of the code around, they shall not be new keys.
+FunctionPointer shared(std::shared_ptr<codegen::Function> function) {
+  struct Known {
+    std::mutex mutex;
+    std::vector<FunctionPointer> functions;
+  };
+  static Known& known = *new Known;  // leaked: calls may outlive static destructors
+  const std::lock_guard lock(known.mutex);
+  for (const FunctionPointer& other : known.functions)
+    if (other->host == function->host && codegen::same_text(*other, *function)) return other;
+  known.functions.push_back(std::move(function));
+  return known.functions.back();
+}
+
+}  // namespace
+}  // namespace kiln::dsl
+
+namespace kiln::detail {
+
+Slot make_function(const FunctionText& given, Where where) {
+  auto function = std::make_shared<codegen::Function>();
+  // First, so that the state is freed whatever is wrong with the rest.
+  if (given.destroy) function->owner = std::shared_ptr<const void>(given.context, given.destroy);
+  function->host = {given.thunk, given.context};
+  function->name = given.name;
+  for (unsigned i = 0; i < given.count; ++i) {
+    function->parameter_names.emplace_back(given.parameter_names[i]);
+    function->parameters.push_back(compute_type(given.parameters[i]));
+  }
+  function->result = given.result;
+  dsl::check_names(*function, where);
+  function->text = dsl::with_return(given.text, function->name, where);
+  return dsl::function_slot(given.context ? dsl::FunctionPointer(function) : dsl::shared(std::move(function)));
+}
+
+Slot with_preamble(const Slot& function, const char* preamble) {
+  const codegen::Function& old = dsl::function_of(function);
+  auto copy = std::make_shared<codegen::Function>(old);
+  copy->preamble = preamble;
+  return dsl::function_slot(old.host.context ? dsl::FunctionPointer(copy) : dsl::shared(std::move(copy)));
+}
+
+NodeId Recorder::call(const codegen::Function& function, const NodeId* operands, unsigned count, Where where) {
+  std::vector<NodeId> converted;
+  for (unsigned i = 0; i < count; ++i) {
+    check_node(operands[i], function.name.c_str(), where);
+    converted.push_back(widen(operands[i], function.parameters[i], where));
+  }
+  align(converted.data(), count, where);
+  int rank = 0;
+  for (const NodeId operand : converted) rank = std::max(rank, ranks_[operand]);
+  return known(graph_.call(function.shared_from_this(), converted, {where.file, where.line}), rank);
+}
+
+NodeId record_call(Recorder& recorder, const Slot& function, const NodeId* operands, unsigned count, Where where) {
+  return recorder.call(dsl::function_of(function), operands, count, where);
+}
+
+}  // namespace kiln::detail

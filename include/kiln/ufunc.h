@@ -1,0 +1,242 @@
+// kiln/ufunc.h -- kl::ufunc: an elementwise function with the methods of NumPy's universal functions.
+//
+//   auto g = kl::ufunc([](auto a, auto b) { return a * b + a; });
+//   kl::Array<float> y = g(x, w);                // broadcasts; arrays, views, expressions and C++ numbers, as kl::jit
+//   auto longest = kl::ufunc([](auto a, auto b) { return kl::maximum(a, b); });
+//   kl::Array<float> m = longest.reduce(x, -1, kl::keepdims), r = longest.accumulate(x, 0), t = g.outer(u, v);
+//
+//   function    elementwise operations on one or more values, declared auto; traced once per types, on every device
+//   calls       allocate the result; .into(y)(a, b), [{.block = 256}](a, b) and .inspect(a, b) as for kl::jit. Inside
+//               kl::jit everything is recorded there.
+//   reduce      joins elements along axes (none given: all) into an expression, which fuses. The function takes two
+//               values, returns their type and is associative and commutative; it captures nothing.
+//   accumulate  the running reduction along one axis, an expression of the operand's shape; associative is enough
+//   outer       {x's axes, y's axes}: every element of x with every element of y
+//   reduceat    joins the stretches of the last axis that start at the given places, each up to the next one
+//   at          target[i] = f(target[i], v) for each index i with its value v, repeated ones included; in place
+//   identity    kl::ufunc(function, kl::identity(0)): what leaves any value unchanged, and the result of no elements.
+//               Functions that are one of + * maximum minimum || && | & of their arguments need none; for others the
+//               reduction of no elements is a ShapeError.
+#pragma once
+
+#include <kiln/jit.h>
+#include <kiln/shift.h>
+
+namespace kiln {
+
+/// The neutral number of a kl::ufunc.
+template <class C>
+struct Identity {
+  C value;
+};
+template <class C>
+constexpr Identity<C> identity(C value) {
+  static_assert(detail::number<C>, "kiln: kl::identity takes a C++ number");
+  return {value};
+}
+
+namespace detail {
+
+struct NoIdentity {};
+
+template <class F, class X>
+constexpr bool require_binary() {
+  static_assert(role_of<X> == Role::array || role_of<X> == Role::traced,
+                "kiln: reduce and accumulate of a kl::ufunc take an array, an expression or a traced value");
+  if constexpr (role_of<X> == Role::array || role_of<X> == Role::traced) {
+    using S = Sym<typename ElementOf<Operand<X>::type.type>::type>;
+    constexpr bool takes_two = std::is_invocable_v<const F&, S, S>;
+    static_assert(takes_two, "kiln: reduce, accumulate and outer need a kl::ufunc of two arguments");
+    static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
+                  "kiln: reduce and accumulate need a kl::ufunc whose function captures nothing");
+    if constexpr (takes_two && std::is_empty_v<F>) {
+      require_same_types<Combiner<F, S, void>::keeps_types>();
+      return Combiner<F, S, void>::keeps_types;
+    }
+  }
+  return false;
+}
+
+/// A reduction or scan by F without an identity.
+template <class F, class X>
+auto combine_some(Where where, const X& x, ReductionCall call) {
+  constexpr DType type = Operand<X>::type.type;
+  using S = Sym<typename ElementOf<type>::type>;
+  call.extra = combiner_word<F, S, void>();
+  if constexpr (Operand<X>::role == Role::traced) {
+    Recorder& recorder = x.recorder();
+    const NodeId node = x.node_as(type, where);
+    return S(recorder, record_reduction(recorder, call, type, &node, 1, where));
+  } else {
+    return compose_reduction<Reduced<type, typename Operand<X>::template Structure<type>>>(where, call, x);
+  }
+}
+
+/// A value and whether there is one.
+template <class A, class B>
+struct Perhaps {
+  A first;
+  B second;
+};
+template <std::size_t I, class A, class B>
+const auto& get(const Perhaps<A, B>& p) {
+  if constexpr (I == 0) {
+    return p.first;
+  } else {
+    return p.second;
+  }
+}
+template <class F>
+struct JoinPresent {
+  template <class A, class B>
+  auto operator()(const Perhaps<A, B>& a, const Perhaps<A, B>& b) const {
+    const A both = F{}(a.first, b.first);
+    const A value = kiln::where(a.second, kiln::where(b.second, both, a.first), b.first);
+    return Perhaps<A, B>{value, a.second || b.second};
+  }
+};
+
+/// F over the elements of the last axis of `values` where `present` holds, which broadcasts with it; and whether there
+/// was one.
+template <class F, class T, class B>
+Perhaps<Sym<T>, B> join_present(const Sym<T>& values, const B& present) {
+  return kiln::reduce(Perhaps<Sym<T>, B>{values, present}, -1, Perhaps<Const<T>, Const<bool>>{T(0), false},
+                      JoinPresent<F>{});
+}
+
+/// Each element looks through all indices: in any order the same bits, and no element is written twice.
+template <class F>
+struct AtEach {
+  template <class T, class I, class V>
+  auto operator()(const Sym<T>& target, const Sym<I>& indices, const Sym<V>& values) const {
+    const auto position = kiln::index(target, 0).unsqueeze(-1);
+    const auto wrapped = kiln::cast<std::int64_t>(indices);
+    const auto found = join_present<F>(values.template astype<T>(), wrapped == position);
+    return kiln::where(found.second, F{}(target, found.first), target);
+  }
+};
+
+template <class F>
+struct ReduceStretches {
+  template <class T, class I>
+  auto operator()(const Sym<T>& x, const Sym<I>& starts) const {
+    const auto first = kiln::cast<std::int64_t>(starts);
+    const auto next = kiln::shift(first, -1, kiln::constant(std::int64_t{1} << 62)).unsqueeze(-1);
+    const auto begin = first.unsqueeze(-1);
+    const auto each = x.unsqueeze(-2);
+    const auto place = kiln::index(each, -1);
+    return join_present<F>(each, (place >= begin && place < next) || place == begin).first;
+  }
+};
+
+/// The value with `count` more axes at the end.
+template <class X>
+auto with_last_axes(const X& x, int count, Where where) {
+  std::int64_t axes[max_rank] = {};
+  for (int k = 0; k < count && k < max_rank; ++k) axes[k] = -1 - k;
+  if constexpr (Operand<X>::role == Role::traced) {
+    return x.viewed(ViewKind::unsqueeze, axes, static_cast<unsigned>(count), where);
+  } else {
+    return expression_of(x, false).viewed(ViewKind::unsqueeze, axes, static_cast<unsigned>(count), where);
+  }
+}
+
+}  // namespace detail
+
+/// See the top of this file.
+template <class F, class I = detail::NoIdentity>
+class Ufunc {
+ public:
+  constexpr explicit Ufunc(F function, I identity = {}, const Options& options = {})
+      : jit_(static_cast<F&&>(function), options), identity_(identity) {}
+
+  template <class... A>
+  auto operator()(const A&... arguments) const {
+    return jit_(arguments...);
+  }
+  /// g.into(y)(a, b): writes existing arrays or views.
+  template <class... X>
+  auto into(X&&... targets) const {
+    return jit_.into(static_cast<X&&>(targets)...);
+  }
+  /// g[{.block = 256}](a, b): launch control.
+  auto operator[](const Launch& launch) const { return jit_[launch]; }
+  template <class... A>
+  Inspection inspect(const A&... arguments) const {
+    return jit_.inspect(arguments...);
+  }
+  template <class... S>
+  void compile(const CompileFor& what) const {
+    jit_.template compile<S...>(what);
+  }
+
+  /// g.reduce(x), g.reduce(x, axis), g.reduce(x, {axes}, kl::keepdims).
+  template <class X>
+  auto reduce(const X& x, detail::AxisOption axes, detail::AxisOption keep = detail::Unset{},
+              detail::Where w = detail::Where::current()) const {
+    return joined(w, x, detail::reduction_call(detail::Reducing::reduce, w, axes, keep));
+  }
+  template <class X>
+  auto reduce(const X& x, detail::Where w = detail::Where::current()) const {
+    return joined(w, x, detail::reduction_call(detail::Reducing::reduce, w, detail::AxisOption(detail::Unset{})));
+  }
+  /// g.accumulate(x, axis); vectors need no axis.
+  template <class X>
+  auto accumulate(const X& x, detail::ScanAxis axis = detail::Unset{},
+                  detail::Where w = detail::Where::current()) const {
+    return joined(w, x, detail::reduction_call(detail::Reducing::scan, w, axis));
+  }
+  /// g.outer(x, y): g of every pair of elements.
+  template <class X, class Y>
+  auto outer(const X& x, const Y& y, detail::Where w = detail::Where::current()) const {
+    static_assert(detail::role_of<X> == detail::role_of<Y> && detail::any_operand<X, Y>,
+                  "kiln: outer of a kl::ufunc takes two arrays or expressions, or two traced values");
+    return jit_(detail::with_last_axes(x, y.ndim(), w), y);
+  }
+  /// NumPy's reduceat along the last axis: {.., starts} from {.., n} and the integer vector `starts`. Stretch i runs
+  /// from starts[i] to starts[i + 1], the last one to the end; one that does not start before the next is the element
+  /// at its start. Allocates the result, as a call does; inside kl::jit it is recorded. Every stretch looks at the
+  /// whole axis: for few stretches.
+  template <class X, class S>
+  auto reduceat(const X& x, const S& starts) const {
+    if constexpr (detail::require_binary<F, X>()) return reduceat_(x, starts);
+  }
+  /// NumPy's at: joins each value to the element of `target`, a vector, that its index names; an index may come again.
+  /// Indices (an integer vector) that name no element do nothing. The function is associative and commutative. Every
+  /// element looks at all indices: for small targets; kl::scatter_add and its kin serve sums and extremes of many.
+  template <class X, class S, class V>
+  void at(X&& target, const S& indices, const V& values) const {
+    if constexpr (detail::require_binary<F, std::remove_cvref_t<X>>()) {
+      at_.into(target)(target, indices, values);
+    }
+  }
+
+ private:
+  template <class X>
+  auto joined(detail::Where where, const X& x, const detail::ReductionCall& call) const {
+    if constexpr (detail::require_binary<F, X>()) {
+      if constexpr (std::is_same_v<I, detail::NoIdentity>) {
+        return detail::combine_some<F>(where, x, call);
+      } else {
+        return detail::combine<F>(where, x, identity_.value, call);
+      }
+    }
+  }
+
+  static constexpr Jit<detail::AtEach<F>> at_{detail::AtEach<F>{}};
+  static constexpr Jit<detail::ReduceStretches<F>> reduceat_{detail::ReduceStretches<F>{}};
+  Jit<F> jit_;
+  [[no_unique_address]] I identity_;
+};
+
+/// Makes a universal function of a lambda: see the top of this file.
+template <class F>
+constexpr Ufunc<F> ufunc(F function, const Options& options = {}) {
+  return Ufunc<F>(static_cast<F&&>(function), {}, options);
+}
+template <class F, class C>
+constexpr Ufunc<F, Identity<C>> ufunc(F function, Identity<C> identity, const Options& options = {}) {
+  return Ufunc<F, Identity<C>>(static_cast<F&&>(function), identity, options);
+}
+
+}  // namespace kiln

@@ -1,0 +1,11 @@
+// tests/fail/pointer_argument.cpp -- must not compile.
+// expect: copy host memory with kl::from_host
+#include <kiln/kiln.h>
+
+namespace kl = kiln;
+
+auto f(const kl::Array<float>& x, const float* host) {
+  const auto g = kl::jit([](auto a, auto b) { return a + b; });
+  // instead: return g(x, kl::from_host(host, {3, 4}));
+  return g(x, host);  // error
+}

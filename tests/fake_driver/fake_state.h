@@ -1,0 +1,60 @@
+// tests/fake_driver/fake_state.h -- what the parts of the fake driver share: the record of calls, handles, faults.
+#pragma once
+
+#include <cuda.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/fake_driver/fake_driver.h"
+
+struct CUctx_st {
+  CUdevice device;
+};
+struct CUstream_st {
+  int id;
+};
+struct CUevent_st {
+  int id;
+};
+struct CUlib_st {
+  std::string image;
+};
+struct CUkern_st {
+  std::string name;
+};
+struct CUgraph_st {
+  std::size_t nodes;
+};
+struct CUgraphExec_st {
+  std::size_t nodes;
+};
+
+namespace kiln::fake {
+
+FakeDriver& state();
+/// Writes the call down; what it gives, or the fault that a test asked for.
+CUresult step(const char* function, const std::string& details = "");
+/// Keeps what a launch passes, as the test asked for.
+void copy_arguments(void** parameters);
+
+/// The driver's own records, alive after every static destructor: what a program did not free is the driver's, and no
+/// leak.
+std::vector<void*>& handles();
+inline int next_id = 0;
+
+template <class Handle>
+Handle* keep(Handle* handle) {
+  const std::lock_guard lock(state().mutex);
+  handles().push_back(handle);
+  return handle;
+}
+
+inline std::string stream_text(CUstream stream) { return "stream=" + std::to_string(stream ? stream->id : 0); }
+
+}  // namespace kiln::fake
+
+#define STEP(...)                                                 \
+  do {                                                            \
+    if (const CUresult result = step(__VA_ARGS__)) return result; \
+  } while (false)

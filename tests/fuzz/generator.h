@@ -1,0 +1,40 @@
+// tests/fuzz/generator.h -- makes one random program; generate.cpp, generate_takes.cpp.
+#pragma once
+
+#include "tests/fuzz/program.h"
+#include "tests/fuzz/random.h"
+
+namespace fuzz {
+
+inline constexpr std::int64_t max_elements = 20000;  ///< of one value
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) { program_.seed = seed; }
+  Program run();
+
+ private:
+  Shape universe();
+  void add_operand();
+  void lay_out(Operand& operand);
+  void add_view_of_memory(Operand& operand, int of);
+  int add(Node node);
+  int pick_node();
+  int as_type(int node, DType type);
+  void elementwise();
+  void binary(int a, Op op);
+  void choose();
+  void reduce();
+  void scan();
+  void view();
+  void take();
+  void outputs();
+  int number(DType type);
+  Node& node(int n) { return program_.nodes[static_cast<std::size_t>(n)]; }
+
+  Random random_;
+  Program program_;
+  Shape universe_;
+};
+
+}  // namespace fuzz
