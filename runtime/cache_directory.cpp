@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "support/file_system.h"
 #include "support/files.h"
 
 namespace kiln::runtime {
@@ -45,6 +46,14 @@ std::string entry_path(const std::string& root, const Digest& digest) {
 }
 
 std::string shard_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+std::string digest_of(const std::string& path) {
+  constexpr std::size_t length = digest_digits + 1 + extension.size();  // "ab/cdef....kernel"
+  std::string name = path.substr(path.size() - std::min(path.size(), length));
+  name.resize(name.size() - std::min(name.size(), extension.size()));
+  std::erase(name, '/');
+  return name;
+}
 
 void list_shard(const std::string& shard, CacheListing& listing) {
   std::vector<files::Entry> found;
@@ -93,6 +102,13 @@ std::uint64_t remove_oldest(CacheListing& listing, std::uint64_t goal) {
   }
   listing.entries.erase(listing.entries.begin(), listing.entries.begin() + static_cast<std::ptrdiff_t>(gone));
   return listing.bytes;
+}
+
+void remove_empty_shards(const std::string& root) {
+  std::vector<files::Entry> found;
+  files::list(root, found);
+  for (const files::Entry& file : found)
+    if (file.directory && is_shard_name(file.name)) files::remove_directory(root + "/" + file.name);
 }
 
 }  // namespace kiln::runtime

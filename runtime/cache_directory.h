@@ -14,8 +14,9 @@ inline constexpr unsigned shard_count = 256;  // digests are uniform, so one sha
 
 /// The file of the entry with this digest.
 std::string entry_path(const std::string& root, const Digest& digest);
-/// Directory of an entry.
+/// Directory of an entry, and its digest as its name says it.
 std::string shard_of(const std::string& path);
+std::string digest_of(const std::string& path);
 
 struct StoredFile {
   std::string path;
@@ -40,5 +41,8 @@ std::size_t remove_abandoned(const CacheListing& listing);
 /// of the future count as oldest: a clock that ran ahead must not protect its entries for ever. An entry that another
 /// process removed first counts as removed. A reader has its entry open, so losing the name does not disturb it.
 std::uint64_t remove_oldest(CacheListing& listing, std::uint64_t goal);
+
+/// Shards are made again when they are needed.
+void remove_empty_shards(const std::string& root);
 
 }  // namespace kiln::runtime

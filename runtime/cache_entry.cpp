@@ -39,11 +39,17 @@ Digest checksum_of(std::string file) {
   return blake3(file);
 }
 
-/// The header of what may be the start of an entry; "" or why it is none.
-std::string read_header(std::string_view start, Header& header) {
+/// The header of what may be the start of an entry, of any version; "" or why it is none.
+std::string read_any_header(std::string_view start, Header& header) {
   if (start.size() < sizeof header) return fmt::format("{} bytes are less than a header", start.size());
   std::memcpy(&header, start.data(), sizeof header);
   if (std::memcmp(header.magic, entry_magic, sizeof entry_magic) != 0) return "it is not a kiln cache entry";
+  return "";
+}
+
+/// The same, of this version.
+std::string read_header(std::string_view start, Header& header) {
+  if (std::string doubt = read_any_header(start, header); !doubt.empty()) return doubt;
   if (header.version != cache_format_version || header.header_bytes != sizeof header)
     return fmt::format("its format is version {}, this kiln reads version {}", header.version, cache_format_version);
   return "";
@@ -130,6 +136,9 @@ std::string read_entry(std::string_view file, const CacheKey& key, Binary& binar
 
 std::string describe_entry(std::string_view start, EntrySummary& summary) {
   Header header;
+  if (std::string doubt = read_any_header(start, header); !doubt.empty()) return doubt;
+  summary.version = header.version;
+  if (header.version != cache_format_version) return "";
   if (std::string doubt = read_header(start, header); !doubt.empty()) return doubt;
   std::string_view rest = start.substr(sizeof header);
   if (header.compiler_bytes > rest.size() || header.entry_bytes > rest.size() - header.compiler_bytes)

@@ -24,13 +24,14 @@ struct EntrySummary {
   std::string kernel, compiler;
   std::string language, arch;   ///< from the key
   std::uint32_t created_s = 0;  ///< since the epoch
+  std::uint32_t version = 0;    ///< of the format; the rest is known only of cache_format_version
 };
 /// How many bytes from the start of a file describe_entry() wants to see.
 inline constexpr std::size_t summary_bytes = 4096;
 /// "" and a filled summary, or what is wrong with the start of the file; nothing behind it is looked at. Accepts any
 /// bytes.
 std::string describe_entry(std::string_view start, EntrySummary& summary);
-/// "" if the whole file is a sound entry that belongs under this digest, else what is wrong.
+/// "" if the whole file is a sound entry of this version that belongs under this digest, else what is wrong.
 std::string verify_entry(std::string_view file, std::string_view digest);
 
 }  // namespace kiln::runtime

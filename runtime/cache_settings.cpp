@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <charconv>
-#include <optional>
 
 #include "support/env.h"
 #include "support/files.h"
@@ -12,24 +11,6 @@
 
 namespace kiln::runtime {
 namespace {
-
-/// "500M" and the like in bytes.
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  int shift = 0;
-  if (!unit.empty()) {
-    const std::size_t place = std::string_view("KMGT").find(static_cast<char>(unit[0] & ~0x20));
-    if (place == std::string_view::npos) return std::nullopt;
-    shift = 10 * static_cast<int>(place + 1);
-    unit.remove_prefix(1);
-    if (!unit.empty() && unit != "B" && unit != "b" && unit != "iB") return std::nullopt;
-  }
-  if (shift && value > (~std::uint64_t{0} >> shift)) return std::nullopt;
-  return value << shift;
-}
 
 bool is_directory(const std::string& path) {
   struct stat status{};
@@ -57,6 +38,23 @@ void choose_directory(CacheSettings& settings) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  int shift = 0;
+  if (!unit.empty()) {
+    const std::size_t place = std::string_view("KMGT").find(static_cast<char>(unit[0] & ~0x20));
+    if (place == std::string_view::npos) return std::nullopt;
+    shift = 10 * static_cast<int>(place + 1);
+    unit.remove_prefix(1);
+    if (!unit.empty() && unit != "B" && unit != "b" && unit != "iB") return std::nullopt;
+  }
+  if (shift && value > (~std::uint64_t{0} >> shift)) return std::nullopt;
+  return value << shift;
+}
 
 CacheSettings cache_settings() {
   CacheSettings settings;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "support/kernel.h"
 
@@ -17,6 +19,9 @@ struct CacheSettings {
   std::uint64_t limit = std::uint64_t{1} << 30;
   friend bool operator==(const CacheSettings&, const CacheSettings&) = default;
 };
+/// "500M" and the like in bytes.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
 /// KILN_CACHE, KILN_CACHE_DIR, KILN_CACHE_LIMIT, XDG_CACHE_HOME, HOME. A value that cannot be understood is warned
 /// about once and its default taken.
 CacheSettings cache_settings();

@@ -19,6 +19,18 @@ std::string compiler_identity();
 /// Loads NVRTC. Throws CompileError as compile() does.
 void load_compiler();
 
+/// For `kiln info`. Loads NVRTC; throws nothing where there is none.
+struct CompilerReport {
+  std::string path;
+  int version = 0;  ///< 13000 for CUDA 13.0, 0 without NVRTC
+  std::vector<int> archs;
+  std::vector<std::string> tried;  ///< places, where there is none
+  std::string problem, cure;
+};
+CompilerReport report_compiler();
+/// 13000 for CUDA 13.0; 0, with the reason, where the driver cannot be used.
+int driver_version(std::string& reason);
+
 /// The CUDA toolkit's own header directories, for a user's source that includes anything; empty for other sources and
 /// where none is installed. Files in them belong to the toolkit, which `toolkit_identity` tells apart.
 std::vector<std::string> toolkit_includes(const KernelSource& source);

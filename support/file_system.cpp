@@ -115,7 +115,7 @@ int rename_file(const std::string& from, const std::string& to) {
   return make(Step::rename, to, [&] { return ::rename(from.c_str(), to.c_str()); });
 }
 
-int remove(const std::string& path) {
+int remove_file(const std::string& path) {
   return make(Step::remove, path, [&] { return ::unlink(path.c_str()); });
 }
 

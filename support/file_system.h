@@ -41,6 +41,7 @@ class OpenFile {
 int status_of(const std::string& path, struct stat& result);
 int make_directory(const std::string& path);
 int rename_file(const std::string& from, const std::string& to);
+int remove_file(const std::string& path);
 int remove_directory(const std::string& path);
 /// Calls `take` for each name in the directory but "." and ".."; `status` is null for what vanished meanwhile.
 int for_each_name(const std::string& directory,

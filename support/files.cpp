@@ -146,6 +146,8 @@ int list(const std::string& directory, std::vector<Entry>& entries) {
   });
 }
 
+int remove(const std::string& path) { return remove_file(path); }
+
 bool is_temporary_name(std::string_view name) {
   if (!name.starts_with(temporary_prefix)) return false;
   name.remove_prefix(temporary_prefix.size());

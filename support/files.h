@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/file_faults.h"
+
 namespace kiln::files {
 
 /// Reads a regular file that this user or root owns and nobody else may write. Symbolic links, other kinds of file,

@@ -24,6 +24,13 @@ std::string toolkit_identity(const std::vector<std::string>&) { return ""; }
 
 void load_compiler() {}  // compile() says why there is none
 
+CompilerReport report_compiler() { return {}; }  // the missing devices say why
+
+int driver_version(std::string& reason) {
+  reason = reason_text;
+  return 0;
+}
+
 std::vector<std::unique_ptr<Backend>> make_backends(std::string& reason) {
   reason = reason_text;
   return {};

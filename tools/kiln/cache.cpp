@@ -1,0 +1,180 @@
+// tools/kiln/cache.cpp -- kiln cache stats, ls, verify, prune, clear.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "runtime/tool_cache.h"
+#include "tools/kiln/cache_json.h"
+#include "tools/kiln/command.h"
+#include "tools/kiln/text.h"
+
+namespace kiln::command {
+namespace {
+
+using tool::CacheEntry;
+using tool::CacheRemoval;
+using tool::CacheState;
+
+std::string plural(std::uint64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string kind_of(const CacheEntry& entry) {
+  if (!entry.damage.empty()) return "damaged";
+  if (entry.other_version) return "of another version of kiln";
+  return entry.compiler + (entry.language == "llvm" ? " for the CPU" : ", " + entry.arch);
+}
+
+int stats(Arguments& arguments) {
+  const bool as_json = arguments.take_flag("--json");
+  arguments.finish();
+  const CacheState state = tool::cache_state();
+  if (as_json) {
+    print_json(cache_json(state));
+    return state.problem.empty() ? success : trouble;
+  }
+  print(cache_text(state));
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> kinds;  // by compiler and architecture
+  if (state.usable) {
+    for (const CacheEntry& entry : tool::cache_entries(false)) {
+      auto& [count, bytes] = kinds[kind_of(entry)];
+      ++count;
+      bytes += entry.bytes;
+    }
+  }
+  for (const auto& [kind, sum] : kinds)
+    print(fmt::format("  {}: {}, {}\n", kind, plural(sum.first, "entry", "entries"), size_text(sum.second)));
+  return state.problem.empty() ? success : trouble;
+}
+
+llvm::json::Array entries_json(const std::vector<CacheEntry>& entries) {
+  llvm::json::Array list;
+  for (const CacheEntry& entry : entries) {
+    llvm::json::Object item{{"path", json_text(entry.path)},
+                            {"kernel", json_text(entry.kernel)},
+                            {"arch", json_text(entry.arch)},
+                            {"compiler", json_text(entry.compiler)},
+                            {"language", json_text(entry.language)},
+                            {"bytes", static_cast<std::int64_t>(entry.bytes)},
+                            {"used", entry.used_s}};
+    if (entry.created_s) item["created"] = entry.created_s;
+    if (!entry.damage.empty()) item["damage"] = json_text(entry.damage);
+    if (entry.other_version) item["other_version"] = true;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+int ls(Arguments& arguments) {
+  const bool as_json = arguments.take_flag("--json");
+  arguments.finish();
+  const std::vector<CacheEntry> entries = tool::cache_entries(false);
+  if (as_json) {
+    print_json(entries_json(entries));
+    return success;
+  }
+  std::vector<std::vector<std::string>> rows = {{"KERNEL", "ARCH", "SIZE", "AGE", "LAST USE", "COMPILER"}};
+  for (const CacheEntry& entry : entries) {
+    if (!entry.damage.empty() || entry.other_version) {
+      rows.push_back({"(" + kind_of(entry) + ")", "", size_text(entry.bytes), "", age_text(entry.used_s), ""});
+      continue;
+    }
+    // The features of a CPU are a line of their own length; --json has them.
+    const std::string arch = entry.arch.substr(0, entry.arch.find(' '));
+    rows.push_back({entry.kernel, arch, size_text(entry.bytes), age_text(entry.created_s), age_text(entry.used_s),
+                    entry.compiler});
+  }
+  print(table(rows));
+  return success;
+}
+
+int verify(Arguments& arguments) {
+  const bool as_json = arguments.take_flag("--json");
+  arguments.finish();
+  const std::vector<CacheEntry> entries = tool::cache_entries(true);
+  std::vector<CacheEntry> damaged;
+  std::uint64_t others = 0;
+  for (const CacheEntry& entry : entries) {
+    if (!entry.damage.empty()) damaged.push_back(entry);
+    others += entry.other_version;
+  }
+  if (as_json) {
+    print_json(llvm::json::Object{{"entries", static_cast<std::int64_t>(entries.size())},
+                                  {"other_versions", static_cast<std::int64_t>(others)},
+                                  {"damaged", entries_json(damaged)}});
+  } else {
+    for (const CacheEntry& entry : damaged) print(fmt::format("{}: {}\n", entry.path, entry.damage));
+    print(fmt::format("{}, {} damaged{}\n", plural(entries.size(), "entry", "entries"), damaged.size(),
+                      damaged.empty() ? "" : "; the next use of their kernels replaces them"));
+    if (others) print(fmt::format("{} of another version of kiln, not checked\n", others));
+  }
+  return damaged.empty() ? success : trouble;
+}
+
+int report(const CacheRemoval& removal) {
+  print(fmt::format("removed {}, {}; {} left\n", plural(removal.entries, "entry", "entries"), size_text(removal.bytes),
+                    size_text(removal.left)));
+  if (removal.problem.empty()) return success;
+  print(fmt::format("problem: {}\n", removal.problem));
+  return trouble;
+}
+
+int prune(Arguments& arguments) {
+  std::uint64_t limit = tool::cache_state().limit;
+  if (const auto text = arguments.take_value("--limit"); text && !tool::parse_cache_size(*text, limit))
+    throw Misuse(fmt::format("--limit {} is not a size such as 500M or 2G", *text));
+  arguments.finish();
+  return report(tool::prune_cache(limit));
+}
+
+int clear(Arguments& arguments) {
+  arguments.finish();
+  return report(tool::clear_cache());
+}
+
+}  // namespace
+
+llvm::json::Object cache_json(const CacheState& state) {
+  return llvm::json::Object{{"directory", json_text(state.directory)},
+                            {"mode", state.mode},
+                            {"problem", json_text(state.problem)},
+                            {"exists", state.exists},
+                            {"usable", state.usable},
+                            {"writable", state.writable},
+                            {"owner", json_text(state.owner)},
+                            {"limit", static_cast<std::int64_t>(state.limit)},
+                            {"entries", static_cast<std::int64_t>(state.entries)},
+                            {"bytes", static_cast<std::int64_t>(state.bytes)},
+                            {"unfinished", static_cast<std::int64_t>(state.unfinished)},
+                            {"unfinished_bytes", static_cast<std::int64_t>(state.unfinished_bytes)}};
+}
+
+std::string cache_text(const CacheState& state) {
+  std::string text = fmt::format("{}\n", state.directory.empty() ? "no directory" : state.directory);
+  const char* const access = !state.exists         ? "not there yet"
+                             : state.mode == "ro"  ? "read only by KILN_CACHE"
+                             : state.mode == "off" ? "switched off by KILN_CACHE"
+                             : state.writable      ? "writable"
+                                                   : "not writable";
+  text += fmt::format("  {}, {} of {}, {}{}\n", plural(state.entries, "entry", "entries"), size_text(state.bytes),
+                      size_text(state.limit), access, state.owner.empty() ? "" : ", belongs to " + state.owner);
+  if (state.unfinished)
+    text += fmt::format("  {} of publications under way or killed, {}\n", plural(state.unfinished, "file", "files"),
+                        size_text(state.unfinished_bytes));
+  if (!state.problem.empty()) text += fmt::format("  problem: {}\n", state.problem);
+  return text;
+}
+
+int run_cache(Arguments& arguments) {
+  struct Action {
+    const char* name;
+    int (*run)(Arguments&);
+  };
+  const std::string name = arguments.take_word();
+  for (const Action action :
+       {Action{"stats", stats}, {"ls", ls}, {"verify", verify}, {"prune", prune}, {"clear", clear}})
+    if (name == action.name) return action.run(arguments);
+  throw Misuse(name.empty() ? "what about the cache?" : fmt::format("kiln cache has no \"{}\"", name));
+}
+
+}  // namespace kiln::command

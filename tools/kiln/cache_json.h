@@ -1,0 +1,15 @@
+// tools/kiln/cache_json.h -- the state of the cache, as `kiln cache stats` and `kiln info` show it.
+#pragma once
+
+#include <string>
+
+#include <llvm/Support/JSON.h>
+
+#include "runtime/tool_cache.h"
+
+namespace kiln::command {
+
+llvm::json::Object cache_json(const tool::CacheState& state);
+std::string cache_text(const tool::CacheState& state);
+
+}  // namespace kiln::command

@@ -1,0 +1,28 @@
+// tools/kiln/commands.cpp -- the table of subcommands.
+#include "tools/kiln/command.h"
+
+namespace kiln::command {
+
+std::span<const Command> commands() {
+  static constexpr Command table[] = {
+      {"info", "what is installed, found and usable, and why not",
+       "usage: kiln info [--json]\n\n"
+       "NVRTC, driver, GPUs, CPU and its compiler, kernel cache, environment, and every problem with its cure.\n"
+       "The exit status is 1 if there is a problem. What is merely absent, such as a GPU, is a note.\n",
+       run_info},
+      {"cache", "the kernels on disk: stats, ls, verify, prune, clear",
+       "usage: kiln cache stats [--json]            size, owner and state of the cache\n"
+       "       kiln cache ls [--json]               every entry, the most recently used first\n"
+       "       kiln cache verify [--json]           compares every byte with its checksum; status 1 if one is damaged\n"
+       "       kiln cache prune [--limit SIZE]      removes the least recently used entries above SIZE "
+       "(KILN_CACHE_LIMIT)\n"
+       "                                            and what killed processes left unfinished\n"
+       "       kiln cache clear                     removes all entries\n\n"
+       "The cache is the directory that programs use: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.\n"
+       "Nothing here disturbs running programs: at worst they compile a kernel again.\n",
+       run_cache},
+  };
+  return table;
+}
+
+}  // namespace kiln::command

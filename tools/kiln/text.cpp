@@ -1,0 +1,66 @@
+// tools/kiln/text.cpp -- formats sizes, ages and tables.
+#include "tools/kiln/text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include <fmt/format.h>
+#include <llvm/Support/raw_ostream.h>
+
+namespace kiln::command {
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  const char* const units[] = {"KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1023.95 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string age_text(std::int64_t seconds_since_epoch) {
+  if (seconds_since_epoch == 0) return "unknown";
+  const std::int64_t age = std::time(nullptr) - seconds_since_epoch;
+  if (age < -60) return "in the future";
+  struct Unit {
+    std::int64_t seconds;
+    const char* name;
+  };
+  for (const Unit unit : {Unit{86400, "day"}, Unit{3600, "hour"}, Unit{60, "minute"}}) {
+    const std::int64_t count = age / unit.seconds;
+    if (count) return fmt::format("{} {}{} ago", count, unit.name, count == 1 ? "" : "s");
+  }
+  return "just now";
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += i + 1 < row.size() ? fmt::format("{:{}}  ", row[i], widths[i]) : row[i];
+    text += '\n';
+  }
+  return text;
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_json(const llvm::json::Value& value) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream(stream, 2).value(value);
+  stream.flush();
+  print(text + "\n");
+}
+
+llvm::json::Value json_text(const std::string& text) {
+  return llvm::json::isUTF8(text) ? llvm::json::Value(text) : llvm::json::Value(llvm::json::fixUTF8(text));
+}
+
+}  // namespace kiln::command
