@@ -1,4 +1,4 @@
-// c = a * transpose(b)
+// c = a - transpose(b)
 // schedule: transposing tiles, 128 threads per block, 32 x 32 tiles, vectors of 4, last vector may be partial
 
 typedef signed char i8;
@@ -65,7 +65,7 @@ struct Arguments {
   i32 y0_s0;
 };
 
-extern "C" __global__ void __launch_bounds__(128, 8) kiln_transpose_mul(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 8) kiln_transpose_sub(const __grid_constant__ Arguments a) {
   const u32 column = blockIdx.x * 32u;
   const u32 block = blockIdx.z * gridDim.y + blockIdx.y;
   const u32 row = block * 32u;
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(128, 8) kiln_transpose_mul(const __
     const u32 r = row + p * 16u + y4, c = column + x4;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const float v0 = x0_in[p][k] * x1_tile[p * 16 + y4][x4 + k];
+      const float v0 = x0_in[p][k] - x1_tile[p * 16 + y4][x4 + k];
       y0_out[k] = v0;
     }
     if (inside) {
