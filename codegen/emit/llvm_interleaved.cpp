@@ -287,7 +287,7 @@ bool has_interleaved_rows(const Kernel& kernel) {
     return access.gathered || access.is_folded(last) || access.is_folded(last - 1);
   });
   return !strays && std::all_of(kernel.accesses.begin() + static_cast<std::ptrdiff_t>(kernel.first_store()),
-                               kernel.accesses.end(), [](const Access& store) { return store.dense_alignment > 0; });
+                                kernel.accesses.end(), [](const Access& store) { return store.dense_alignment > 0; });
 }
 
 std::string print_interleaved(const Kernel& kernel, const EmitOptions& options, const std::string& entry) {

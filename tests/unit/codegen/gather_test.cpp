@@ -1,5 +1,5 @@
-// tests/unit/codegen/gather_test.cpp -- elements by index in graphs: type rules, passes that must leave them alone, along
-// which axes their values change, and when blocks keep sums of their own.
+// tests/unit/codegen/gather_test.cpp -- elements by index in graphs: type rules, passes that must leave them alone,
+// along which axes their values change, and when blocks keep sums of their own.
 #include <gtest/gtest.h>
 
 #include <kiln/error.h>
@@ -74,7 +74,8 @@ TEST(Gather, ChangesWhereItsIndexOrItsPlaceDoes) {
   constexpr AxisClass c = AxisClass::contiguous, b = AxisClass::broadcast, s = AxisClass::strided;
   Kernel kernel;
   kernel.rank = 3;
-  kernel.accesses = {access_of(DType::i64, {s, b, b}), access_of(DType::i64, {b, b, c}), access_of(DType::f32, {b, b, b})};
+  kernel.accesses = {access_of(DType::i64, {s, b, b}), access_of(DType::i64, {b, b, c}),
+                     access_of(DType::f32, {b, b, b})};
   kernel.body.outputs = {gather(kernel.body, DType::f32, 2)};
   const NodeId value = kernel.body.outputs[0];
   EXPECT_TRUE(changes_along(kernel, 0)[value]);
