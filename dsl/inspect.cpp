@@ -132,8 +132,8 @@ Roofline roofline(const Inspection& inspection, double milliseconds) {
 }
 
 void precompile(Site& site, const Call& call, const char* arch) {
-  const runtime::DeviceId device = arch ? dsl::device_of_call(call) : dsl::current_device();
-  const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
+  const runtime::DeviceId device = dsl::device_of_call(call);  // where the stand-ins of the arguments seem to be
+  const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(dsl::current_device());
   const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
   const dsl::Draft draft = dsl::draft(*trace, call, device, machine);

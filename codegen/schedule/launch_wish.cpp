@@ -178,6 +178,7 @@ std::string wish_rows(const Kernel& kernel, const Extents& extents, const Launch
   const int asked = wish.items / schedule.vector;
   const int block = wish.threads() > 0 ? static_cast<int>(wish.threads()) : schedule.block;
   const int before = schedule.block;
+  if (block <= warp) schedule.split = false;  // blocks that share a row join warps first
   schedule.min_blocks = asked > 0 ? 0 : scaled_min_blocks(schedule, block);
   if (schedule.cluster > 1) {
     const std::string problem = by_cluster(kernel, extents, rows, block, asked, schedule);

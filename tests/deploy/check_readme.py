@@ -39,7 +39,7 @@ def main():
     for block in blocks:
         if not any(appears(block, program) for program in programs):
             problems.append("no example contains this block:\n" + block)
-    for target in re.findall(r"\]\(([^)#:]+)\)", re.sub(r"```.*?```", "", readme, flags=re.S)):
+    for target in re.findall(r"\]\(([^)#:]+)\)", re.sub(r"```.*?```|`[^`\n]*`", "", readme, flags=re.S)):
         if not (ROOT / target).exists():
             problems.append(f"link to {target}, which does not exist")
     for problem in problems:
