@@ -106,10 +106,11 @@ DEVICE bool join_blocks(State& s, const State& identity, State* partial, u32* co
 struct alignas(8) State0 {
   static constexpr bool symmetric = false;
   float s0_0;
+  u32 unused0;
   i64 s0_1;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const bool j0_0 = a.s0_0 > b.s0_0;
   const bool j0_1 = a.s0_0 != a.s0_0;
   const bool j0_2 = b.s0_0 != b.s0_0;
@@ -129,7 +130,7 @@ DEVICE State0 join(const State0& a, const State0& b) {
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0_0 = __shfl_xor_sync(~0u, s.s0_0, mask);
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   return r;
@@ -154,7 +155,7 @@ struct Arguments {
 extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_argmax(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
   __shared__ State0 shared0[16];
-  const State0 identity0 = State0{__uint_as_float(0xff800000u), 9223372036854775807ll};
+  const State0 identity0 = State0{__uint_as_float(0xff800000u), 0, 9223372036854775807ll};
   State0 s0 = identity0;
   State0 low0 = State0();
   {
@@ -173,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_argmax(const __gri
         State0 e[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          e[k] = State0{x0[u][k], (a.x1_start + i64(j) + k)};
+          e[k] = State0{x0[u][k], 0, (a.x1_start + i64(j) + k)};
         }
         t0[u] = tree(e);
       }

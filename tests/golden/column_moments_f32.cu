@@ -44,6 +44,47 @@ DEVICE void write(T* to, const T (&from)[N]) {
 
 struct Divisor { u32 multiplier, shift; };
 
+DEVICE float reciprocal_approximate(float x) {  // 1 ulp
+#if __CUDA_ARCH__ >= 800
+  float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
+#else
+  return __frcp_rn(x);
+#endif
+}
+
+// n elements, their mean, and the sum of their squared deviations from it. Nothing overflows that is multiplied by the
+// 0 of an empty state.
+DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float mean0, float sum0, float n1, float mean1,
+                            float sum1) {
+  n = n0 + n1;
+  const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean0;
+  mean = fmaf(difference, share, mean0);
+  sum = fmaf(difference * (n0 * share), difference, sum0 + sum1);
+}
+
+template <int N>  // the joint state is left in n[0], mean[0] and sum[0]; without division where every n is known
+DEVICE void tree_deviations(float (&n)[N], float (&mean)[N], float (&sum)[N]) {
+  if (N == 1) return;
+  float count[N], shift[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) count[k] = n[k];
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) count[k] += count[k + w], sum[k] += sum[k + w];
+  const float part = 1.0f / (count[0] < 1.0f ? 1.0f : count[0]), origin = mean[0], low = __fmul_rn(origin, part);
+#pragma unroll
+  for (int k = 0; k < N; ++k) shift[k] = (__fmul_rn(mean[k], part) - low) * n[k];  // 0 where all are equal
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) shift[k] += shift[k + w];
+  const float joint = origin + shift[0];
+#pragma unroll
+  for (int k = 0; k < N; ++k) sum[0] = fmaf((mean[k] - joint) * n[k], mean[k] - joint, sum[0]);
+  n[0] = count[0], mean[0] = joint;
+}
+
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
 #pragma unroll
@@ -94,24 +135,11 @@ struct alignas(8) State0 {
   float s0_0;
   float s0_1;
   float s0_2;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
-  const float j0_0 = a.s0_0 + b.s0_0;
-  const float j0_1 = b.s0_1 - a.s0_1;
-  const bool j0_2 = j0_0 == 0.0f;
-  const float j0_3 = j0_2 ? 1.0f : j0_0;
-  const float j0_4 = b.s0_0 / j0_3;
-  const float j0_5 = j0_1 * j0_4;
-  const float j0_6 = a.s0_1 + j0_5;
-  const float j0_7 = a.s0_2 + b.s0_2;
-  const float j0_8 = j0_1 * j0_1;
-  const float j0_9 = a.s0_0 * j0_4;
-  const float j0_10 = j0_8 * j0_9;
-  const float j0_11 = j0_7 + j0_10;
-  r.s0_0 = j0_0;
-  r.s0_1 = j0_6;
-  r.s0_2 = j0_11;
+  State0 r = State0();
+  join_deviations(r.s0_0, r.s0_1, r.s0_2, a.s0_0, a.s0_1, a.s0_2, b.s0_0, b.s0_1, b.s0_2);
   return r;
 }
 DEVICE void accumulate(State0& s, State0&, const State0& batch) {
@@ -120,6 +148,16 @@ DEVICE void accumulate(State0& s, State0&, const State0& batch) {
 }
 DEVICE State0 total(const State0& s, const State0&) {
   return s;
+}
+template <int N>
+DEVICE State0 tree(State0 (&s)[N]) {
+  float c0_0[N], c0_1[N], c0_2[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) c0_0[k] = s[k].s0_0, c0_1[k] = s[k].s0_1, c0_2[k] = s[k].s0_2;
+  tree_deviations(c0_0, c0_1, c0_2);
+  State0 t = tree<State0, N>(s);
+  t.s0_0 = c0_0[0], t.s0_1 = c0_1[0], t.s0_2 = c0_2[0];
+  return t;
 }
 
 struct Arguments {
@@ -150,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
   State0 s0[4], low0[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    s0[k] = State0{0.0f, 0.0f, 0.0f}, low0[k] = State0();
+    s0[k] = State0{0.0f, 0.0f, 0.0f, 0}, low0[k] = State0();
   }
   {
     u32 row = first;
@@ -169,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
           State0 batch[8];
 #pragma unroll
           for (int u = 0; u < 8; ++u) {
-            batch[u] = !tail || row + u * blockDim.y < last ? State0{1.0f, x0[u][k], 0.0f} : State0{0.0f, 0.0f, 0.0f};
+            batch[u] = !tail || row + u * blockDim.y < last ? State0{1.0f, x0[u][k], __uint_as_float(0x80000000u), 0} : State0{0.0f, 0.0f, 0.0f, 0};
           }
           accumulate(s0[k], low0[k], tree(batch));
         }
@@ -191,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
   if (!arrives_last(a.counters + blockIdx.x)) return;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    s0[k] = State0{0.0f, 0.0f, 0.0f};
+    s0[k] = State0{0.0f, 0.0f, 0.0f, 0};
   }
   for (u32 part = threadIdx.y; part < gridDim.y; part += 4u * blockDim.y) {
     State0 from[4][4];
@@ -200,7 +238,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_deviations(
       const u32 p = part + u * blockDim.y;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        from[k][u] = p < gridDim.y ? load_state(partial + u64(p) * kept + k) : State0{0.0f, 0.0f, 0.0f};
+        from[k][u] = p < gridDim.y ? load_state(partial + u64(p) * kept + k) : State0{0.0f, 0.0f, 0.0f, 0};
       }
     }
 #pragma unroll

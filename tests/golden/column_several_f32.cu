@@ -97,9 +97,11 @@ struct alignas(8) State0 {
   float s1;
   float s2;
   bool s3;
+  u8 unused0;
+  u16 unused1;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   const float j1_0 = maximum_f32(a.s1, b.s1);
@@ -155,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_column_any_gt_prod_add
   State0 s0[2], low0[2];
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
-    s0[k] = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), 1.0f, false}, low0[k] = State0();
+    s0[k] = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), 1.0f, false, 0, 0}, low0[k] = State0();
   }
   {
     u32 row = first;
@@ -178,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_column_any_gt_prod_add
             const float v1 = x0[u][k] * 0x1p-12f;
             const float v2 = v1 + 1.0f;
             const bool v3 = x0[u][k] > x1[k];
-            batch[u] = !tail || row + u * blockDim.y < last ? State0{v0, x0[u][k], v2, v3} : State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), 1.0f, false};
+            batch[u] = !tail || row + u * blockDim.y < last ? State0{v0, x0[u][k], v2, v3, 0, 0} : State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), 1.0f, false, 0, 0};
           }
           accumulate(s0[k], low0[k], tree(batch));
         }

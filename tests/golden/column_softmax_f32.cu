@@ -108,9 +108,10 @@ DEVICE void join_rows_everywhere(State (&s)[N]) {  // the same, and every thread
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = maximum_f32(a.s0, b.s0);
   r.s0 = j0_0;
   return r;
@@ -126,9 +127,10 @@ DEVICE State0 total(const State0& s, const State0&) {
 struct alignas(8) State1 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {
-  State1 r;
+  State1 r = State1();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -178,14 +180,14 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_column_div_sum_exp_sub
   State0 s0[4], low0[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    s0[k] = State0{__uint_as_float(0xff800000u)}, low0[k] = State0();
+    s0[k] = State0{__uint_as_float(0xff800000u), 0}, low0[k] = State0();
   }
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     State0 batch[8];
 #pragma unroll
     for (int u = 0; u < 8; ++u) {
-      batch[u] = first + u * blockDim.y < last ? State0{x0[u][k]} : State0{__uint_as_float(0xff800000u)};
+      batch[u] = first + u * blockDim.y < last ? State0{x0[u][k], 0} : State0{__uint_as_float(0xff800000u), 0};
     }
     accumulate(s0[k], low0[k], tree(batch));
   }
@@ -197,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_column_div_sum_exp_sub
   State1 s1[4], low1[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    s1[k] = State1{__uint_as_float(0x80000000u)}, low1[k] = State1();
+    s1[k] = State1{__uint_as_float(0x80000000u), 0}, low1[k] = State1();
   }
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -206,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_column_div_sum_exp_sub
     for (int u = 0; u < 8; ++u) {
       const float v0 = x0[u][k] - s0[k].s0;
       const float v1 = expf(v0);
-      batch[u] = first + u * blockDim.y < last ? State1{v1} : State1{__uint_as_float(0x80000000u)};
+      batch[u] = first + u * blockDim.y < last ? State1{v1, 0} : State1{__uint_as_float(0x80000000u), 0};
     }
     accumulate(s1[k], low1[k], tree(batch));
   }

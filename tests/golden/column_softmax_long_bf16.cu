@@ -137,9 +137,10 @@ DEVICE void join_rows_everywhere(State (&s)[N]) {  // the same, and every thread
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = maximum_f32(a.s0, b.s0);
   r.s0 = j0_0;
   return r;
@@ -155,9 +156,10 @@ DEVICE State0 total(const State0& s, const State0&) {
 struct alignas(8) State1 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {
-  State1 r;
+  State1 r = State1();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -198,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_sum_exp_sub
   State0 s0[8], low0[8];
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
-    s0[k] = State0{__uint_as_float(0xff800000u)}, low0[k] = State0();
+    s0[k] = State0{__uint_as_float(0xff800000u), 0}, low0[k] = State0();
   }
   {
     u32 row = first;
@@ -218,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_sum_exp_sub
 #pragma unroll
           for (int u = 0; u < 8; ++u) {
             const float v0 = bf16_to_f32(x0[u][k]);
-            batch[u] = !tail || row + u * blockDim.y < last ? State0{v0} : State0{__uint_as_float(0xff800000u)};
+            batch[u] = !tail || row + u * blockDim.y < last ? State0{v0, 0} : State0{__uint_as_float(0xff800000u), 0};
           }
           accumulate(s0[k], low0[k], tree(batch));
         }
@@ -233,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_sum_exp_sub
   State1 s1[8], low1[8];
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
-    s1[k] = State1{__uint_as_float(0x80000000u)}, low1[k] = State1();
+    s1[k] = State1{__uint_as_float(0x80000000u), 0}, low1[k] = State1();
   }
   {
     u32 row = first;
@@ -255,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_div_sum_exp_sub
             const float v0 = bf16_to_f32(x0[u][k]);
             const float v1 = v0 - s0[k].s0;
             const float v2 = expf(v1);
-            batch[u] = !tail || row + u * blockDim.y < last ? State1{v2} : State1{__uint_as_float(0x80000000u)};
+            batch[u] = !tail || row + u * blockDim.y < last ? State1{v2, 0} : State1{__uint_as_float(0x80000000u), 0};
           }
           accumulate(s1[k], low1[k], tree(batch));
         }

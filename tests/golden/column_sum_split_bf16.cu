@@ -106,9 +106,10 @@ DEVICE bool arrives_last(u32* counter) {  // among the blocks along grid y, all 
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -150,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_sum(const __gri
   State0 s0[8], low0[8];
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
-    s0[k] = State0{__uint_as_float(0x80000000u)}, low0[k] = State0();
+    s0[k] = State0{__uint_as_float(0x80000000u), 0}, low0[k] = State0();
   }
   {
     u32 row = first;
@@ -170,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_sum(const __gri
 #pragma unroll
           for (int u = 0; u < 8; ++u) {
             const float v0 = bf16_to_f32(x0[u][k]);
-            batch[u] = !tail || row + u * blockDim.y < last ? State0{v0} : State0{__uint_as_float(0x80000000u)};
+            batch[u] = !tail || row + u * blockDim.y < last ? State0{v0, 0} : State0{__uint_as_float(0x80000000u), 0};
           }
           accumulate(s0[k], low0[k], tree(batch));
         }
@@ -192,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_sum(const __gri
   if (!arrives_last(a.counters + blockIdx.x)) return;
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
-    s0[k] = State0{__uint_as_float(0x80000000u)};
+    s0[k] = State0{__uint_as_float(0x80000000u), 0};
   }
   for (u32 part = threadIdx.y; part < gridDim.y; part += 4u * blockDim.y) {
     State0 from[8][4];
@@ -201,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_column_sum(const __gri
       const u32 p = part + u * blockDim.y;
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        from[k][u] = p < gridDim.y ? load_state(partial + u64(p) * kept + k) : State0{__uint_as_float(0x80000000u)};
+        from[k][u] = p < gridDim.y ? load_state(partial + u64(p) * kept + k) : State0{__uint_as_float(0x80000000u), 0};
       }
     }
 #pragma unroll

@@ -118,15 +118,16 @@ DEVICE bool join_blocks(State& s, const State& identity, State* partial, u32* co
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -152,7 +153,7 @@ struct Arguments {
 extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_sum(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
   __shared__ State0 shared0[16];
-  const State0 identity0 = State0{__uint_as_float(0x80000000u)};
+  const State0 identity0 = State0{__uint_as_float(0x80000000u), 0};
   State0 s0 = identity0;
   State0 low0 = State0();
   {
@@ -170,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_sum(const __grid_c
         State0 e[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          e[k] = State0{x0[u][k]};
+          e[k] = State0{x0[u][k], 0};
         }
         t0[u] = tree(e);
       }

@@ -1,5 +1,5 @@
 // (x - mean) * rsqrt(var + eps) * w + b
-// schedule: rows, 256 threads per block, 256 per row, 2 vectors of 8 held, no partial step
+// schedule: rows, 128 threads per block, 128 per row, 4 vectors of 8 held, no partial step
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -121,15 +121,16 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -137,15 +138,16 @@ DEVICE State0 shuffle(const State0& s, int mask) {
 struct alignas(8) State1 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {
-  State1 r;
+  State1 r = State1();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
 }
 DEVICE State1 shuffle(const State1& s, int mask) {
-  State1 r;
+  State1 r = State1();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -166,54 +168,54 @@ struct Arguments {
   float s1;
 };
 
-extern "C" __global__ void __launch_bounds__(256, 6) kiln_row_add_mul_rsqrt_sum(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 8) kiln_row_add_mul_rsqrt_sum(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
-  __shared__ State0 shared0[8];
-  __shared__ State1 shared1[8];
-  u32 x0[2][4];
+  __shared__ State0 shared0[4];
+  __shared__ State1 shared1[4];
+  u32 x0[4][4];
   const u32 c0 = blockIdx.x;
   const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
   u16* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
 #pragma unroll
-  for (int u = 0; u < 2; ++u) {
-    const u32 j = (u * 256u + lane) * 8u;
+  for (int u = 0; u < 4; ++u) {
+    const u32 j = (u * 128u + lane) * 8u;
     read<4>(x0[u], reinterpret_cast<const u32*>(x0_row + j));
   }
-  State0 t0[2];
+  State0 t0[4];
 #pragma unroll
-  for (int u = 0; u < 2; ++u) {
+  for (int u = 0; u < 4; ++u) {
     State0 e[8];
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const float v0 = bf16_of(x0[u], k, 1u);
-      e[k] = State0{v0};
+      e[k] = State0{v0, 0};
     }
     t0[u] = tree(e);
   }
   State0 s0 = tree(t0);
-  s0 = join_block<8>(s0, shared0);
+  s0 = join_block<4>(s0, shared0);
   const float v1 = s0.s0 * a.s0;
-  State1 t1[2];
+  State1 t1[4];
 #pragma unroll
-  for (int u = 0; u < 2; ++u) {
+  for (int u = 0; u < 4; ++u) {
     State1 e[8];
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const float v0 = bf16_of(x0[u], k, 1u);
+      const float v0 = bf16_of(x0[u], k, gridDim.y);
       const float v2 = v0 - v1;
       const float v3 = v2 * v2;
-      e[k] = State1{v3};
+      e[k] = State1{v3, 0};
     }
     t1[u] = tree(e);
   }
   State1 s1 = tree(t1);
-  s1 = join_block<8>(s1, shared1);
+  s1 = join_block<4>(s1, shared1);
   const float v4 = s1.s0 * a.s0;
   const float v5 = v4 + a.s1;
   const float v6 = rsqrtf(v5);
 #pragma unroll
-  for (int u = 0; u < 2; ++u) {
-    const u32 j = (u * 256u + lane) * 8u;
+  for (int u = 0; u < 4; ++u) {
+    const u32 j = (u * 128u + lane) * 8u;
     u16 x1[8];
     read<8>(x1, a.x1 + j);
     u16 x2[8];
@@ -222,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(256, 6) kiln_row_add_mul_rsqrt_sum(
     float y0_f32[8];
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const float v0 = bf16_of(x0[u], k, 1u);
+      const float v0 = bf16_of(x0[u], k, gridDim.y);
       const float v2 = v0 - v1;
       const float v7 = v2 * v6;
       const float v8 = bf16_to_f32(x1[k]);

@@ -169,24 +169,24 @@ struct alignas(8) State0 {
   float s0_1;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   join_logsumexp(r.s0_0, r.s0_1, a.s0_0, a.s0_1, b.s0_0, b.s0_1);
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0_0 = __shfl_xor_sync(~0u, s.s0_0, mask);
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   return r;
 }
 template <int N>
 DEVICE State0 tree(State0 (&s)[N]) {
-  float m0[N], e0[N];
+  float c0_0[N], c0_1[N];
 #pragma unroll
-  for (int k = 0; k < N; ++k) m0[k] = s[k].s0_0, e0[k] = s[k].s0_1;
-  tree_logsumexp(m0, e0);
+  for (int k = 0; k < N; ++k) c0_0[k] = s[k].s0_0, c0_1[k] = s[k].s0_1;
+  tree_logsumexp(c0_0, c0_1);
   State0 t = tree<State0, N>(s);
-  t.s0_0 = m0[0], t.s0_1 = e0[0];
+  t.s0_0 = c0_0[0], t.s0_1 = c0_1[0];
   return t;
 }
 

@@ -88,9 +88,10 @@ DEVICE void join_rows(State (&s)[N]) {  // over threadIdx.y, in a fixed order; t
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -136,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_column_sum(const __gri
   State0 s0[4], low0[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    s0[k] = State0{__uint_as_float(0x80000000u)}, low0[k] = State0();
+    s0[k] = State0{__uint_as_float(0x80000000u), 0}, low0[k] = State0();
   }
   {
     u32 row = first;
@@ -155,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_column_sum(const __gri
           State0 batch[8];
 #pragma unroll
           for (int u = 0; u < 8; ++u) {
-            batch[u] = !tail || row + u * blockDim.y < last ? State0{x0[u][k]} : State0{__uint_as_float(0x80000000u)};
+            batch[u] = !tail || row + u * blockDim.y < last ? State0{x0[u][k], 0} : State0{__uint_as_float(0x80000000u), 0};
           }
           accumulate(s0[k], low0[k], tree(batch));
         }

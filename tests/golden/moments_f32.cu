@@ -32,6 +32,47 @@ DEVICE void read(T (&to)[N], const T* from) {
 
 struct Divisor { u32 multiplier, shift; };
 
+DEVICE float reciprocal_approximate(float x) {  // 1 ulp
+#if __CUDA_ARCH__ >= 800
+  float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
+#else
+  return __frcp_rn(x);
+#endif
+}
+
+// n elements, their mean, and the sum of their squared deviations from it. Nothing overflows that is multiplied by the
+// 0 of an empty state.
+DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float mean0, float sum0, float n1, float mean1,
+                            float sum1) {
+  n = n0 + n1;
+  const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean0;
+  mean = fmaf(difference, share, mean0);
+  sum = fmaf(difference * (n0 * share), difference, sum0 + sum1);
+}
+
+template <int N>  // the joint state is left in n[0], mean[0] and sum[0]; without division where every n is known
+DEVICE void tree_deviations(float (&n)[N], float (&mean)[N], float (&sum)[N]) {
+  if (N == 1) return;
+  float count[N], shift[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) count[k] = n[k];
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) count[k] += count[k + w], sum[k] += sum[k + w];
+  const float part = 1.0f / (count[0] < 1.0f ? 1.0f : count[0]), origin = mean[0], low = __fmul_rn(origin, part);
+#pragma unroll
+  for (int k = 0; k < N; ++k) shift[k] = (__fmul_rn(mean[k], part) - low) * n[k];  // 0 where all are equal
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) shift[k] += shift[k + w];
+  const float joint = origin + shift[0];
+#pragma unroll
+  for (int k = 0; k < N; ++k) sum[0] = fmaf((mean[k] - joint) * n[k], mean[k] - joint, sum[0]);
+  n[0] = count[0], mean[0] = joint;
+}
+
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
 #pragma unroll
@@ -110,28 +151,15 @@ struct alignas(8) State0 {
   float s0_0;
   float s0_1;
   float s0_2;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
-  const float j0_0 = a.s0_0 + b.s0_0;
-  const float j0_1 = b.s0_1 - a.s0_1;
-  const bool j0_2 = j0_0 == 0.0f;
-  const float j0_3 = j0_2 ? 1.0f : j0_0;
-  const float j0_4 = b.s0_0 / j0_3;
-  const float j0_5 = j0_1 * j0_4;
-  const float j0_6 = a.s0_1 + j0_5;
-  const float j0_7 = a.s0_2 + b.s0_2;
-  const float j0_8 = j0_1 * j0_1;
-  const float j0_9 = a.s0_0 * j0_4;
-  const float j0_10 = j0_8 * j0_9;
-  const float j0_11 = j0_7 + j0_10;
-  r.s0_0 = j0_0;
-  r.s0_1 = j0_6;
-  r.s0_2 = j0_11;
+  State0 r = State0();
+  join_deviations(r.s0_0, r.s0_1, r.s0_2, a.s0_0, a.s0_1, a.s0_2, b.s0_0, b.s0_1, b.s0_2);
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0_0 = __shfl_xor_sync(~0u, s.s0_0, mask);
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   r.s0_2 = __shfl_xor_sync(~0u, s.s0_2, mask);
@@ -143,6 +171,16 @@ DEVICE void accumulate(State0& s, State0&, const State0& batch) {
 }
 DEVICE State0 total(const State0& s, const State0&) {
   return s;
+}
+template <int N>
+DEVICE State0 tree(State0 (&s)[N]) {
+  float c0_0[N], c0_1[N], c0_2[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) c0_0[k] = s[k].s0_0, c0_1[k] = s[k].s0_1, c0_2[k] = s[k].s0_2;
+  tree_deviations(c0_0, c0_1, c0_2);
+  State0 t = tree<State0, N>(s);
+  t.s0_0 = c0_0[0], t.s0_1 = c0_1[0], t.s0_2 = c0_2[0];
+  return t;
 }
 
 struct Arguments {
@@ -165,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_deviations(con
   const float* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
   float* const y0_row = a.y0 + (i32(c0));
   float* const y1_row = a.y1 + (i32(c0));
-  const State0 identity0 = State0{0.0f, 0.0f, 0.0f};
+  const State0 identity0 = State0{0.0f, 0.0f, 0.0f, 0};
   State0 s0 = identity0;
   State0 low0 = State0();
   {
@@ -183,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_deviations(con
         State0 e[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          e[k] = State0{1.0f, x0[u][k], 0.0f};
+          e[k] = State0{1.0f, x0[u][k], __uint_as_float(0x80000000u), 0};
         }
         t0[u] = tree(e);
       }

@@ -75,15 +75,16 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -117,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_sum(const __grid_c
     State0 e[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      e[k] = State0{x0[u][k]};
+      e[k] = State0{x0[u][k], 0};
     }
     t0[u] = tree(e);
   }

@@ -94,9 +94,10 @@ DEVICE void scan_rows(State (&before)[N], State (&all)[N]) {
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -136,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_scan_sum(const __grid_
   State0 carry0[4], low0[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    carry0[k] = State0{__uint_as_float(0x80000000u)}, low0[k] = State0();
+    carry0[k] = State0{__uint_as_float(0x80000000u), 0}, low0[k] = State0();
   }
   for (u32 piece = 0; piece * (blockDim.y * 4u) < last; ++piece) {
     const u32 row = (piece * blockDim.y + threadIdx.y) * 4u;
@@ -150,13 +151,13 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_scan_sum(const __grid_
     State0 s0[4][4], before0[4], all0[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      State0 run = State0{__uint_as_float(0x80000000u)};
+      State0 run = State0{__uint_as_float(0x80000000u), 0};
 #pragma unroll
       for (int u = 0; u < 4; ++u) {
-        run = u > 0 ? join(run, State0{x0[u][k]}) : State0{x0[u][k]};
+        run = u > 0 ? join(run, State0{x0[u][k], 0}) : State0{x0[u][k], 0};
         s0[u][k] = run;
       }
-      all0[k] = run, before0[k] = State0{__uint_as_float(0x80000000u)};
+      all0[k] = run, before0[k] = State0{__uint_as_float(0x80000000u), 0};
     }
     scan_rows<256>(before0, all0);
 #pragma unroll

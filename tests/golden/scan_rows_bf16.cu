@@ -138,9 +138,10 @@ DEVICE State scan_warps(State& before, const State& sum) {
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -184,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_scan_sum(const __grid_
   State0 carry0[1], low0[1];
 #pragma unroll
   for (int k = 0; k < 1; ++k) {
-    carry0[k] = State0{__uint_as_float(0x80000000u)}, low0[k] = State0();
+    carry0[k] = State0{__uint_as_float(0x80000000u), 0}, low0[k] = State0();
   }
   for (u32 piece = 0; piece * 4096u < last; ++piece) {
     u16 x0[2][8];
@@ -201,16 +202,16 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_scan_sum(const __grid_
     State0 s0[2][8], before0[2], all0[2];
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
-      State0 run = State0{__uint_as_float(0x80000000u)};
+      State0 run = State0{__uint_as_float(0x80000000u), 0};
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const float v0 = bf16_to_f32(x0[u][k]);
-        run = k > 0 ? join(run, State0{v0}) : State0{v0};
+        run = k > 0 ? join(run, State0{v0, 0}) : State0{v0, 0};
         s0[u][k] = run;
       }
-      all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u)};
+      all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u), 0};
     }
-    State0 total0[1], outer0 = State0{__uint_as_float(0x80000000u)};
+    State0 total0[1], outer0 = State0{__uint_as_float(0x80000000u), 0};
     total0[0] = scan_lanes<32>(before0, all0);
     total0[0] = scan_warps<8>(outer0, total0[0]);
 #pragma unroll

@@ -127,9 +127,10 @@ struct alignas(8) State0 {
   float s0;
   float s1;
   float s2;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   const float j1_0 = maximum_f32(a.s1, b.s1);
@@ -189,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_scan_sub_min_max_sum(c
   State0 carry0[1], low0[1];
 #pragma unroll
   for (int k = 0; k < 1; ++k) {
-    carry0[k] = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u)}, low0[k] = State0();
+    carry0[k] = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u), 0}, low0[k] = State0();
   }
   for (u32 piece = 0; piece * 2048u < last; ++piece) {
     float x0[2][4];
@@ -206,16 +207,16 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_scan_sub_min_max_sum(c
     State0 s0[2][4], before0[2], all0[2];
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
-      State0 run = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u)};
+      State0 run = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u), 0};
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const float v0 = x0[u][k] * x1;
-        run = k > 0 ? join(run, State0{v0, x0[u][k], x0[u][k]}) : State0{v0, x0[u][k], x0[u][k]};
+        run = k > 0 ? join(run, State0{v0, x0[u][k], x0[u][k], 0}) : State0{v0, x0[u][k], x0[u][k], 0};
         s0[u][k] = run;
       }
-      all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u)};
+      all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u), 0};
     }
-    State0 total0[1], outer0 = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u)};
+    State0 total0[1], outer0 = State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), __uint_as_float(0x7f800000u), 0};
     total0[0] = scan_lanes<32>(before0, all0);
     total0[0] = scan_warps<8>(outer0, total0[0]);
 #pragma unroll

@@ -82,9 +82,10 @@ DEVICE State scan_lanes(State (&before)[N], const State (&all)[N]) {
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -131,13 +132,13 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_scan_sum(const __grid_
   State0 s0[2][4], before0[2], all0[2];
 #pragma unroll
   for (int u = 0; u < 2; ++u) {
-    State0 run = State0{__uint_as_float(0x80000000u)};
+    State0 run = State0{__uint_as_float(0x80000000u), 0};
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      run = k > 0 ? join(run, State0{x0[u][k]}) : State0{x0[u][k]};
+      run = k > 0 ? join(run, State0{x0[u][k], 0}) : State0{x0[u][k], 0};
       s0[u][k] = run;
     }
-    all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u)};
+    all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u), 0};
   }
   scan_lanes<32>(before0, all0);
   float y0[2][4];

@@ -215,9 +215,10 @@ DEVICE void look_back(State (&carry)[N], State (&low)[N], const State (&all)[N],
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
@@ -256,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_scan_sum(const __grid_
   State0 carry0[1], low0[1];
 #pragma unroll
   for (int k = 0; k < 1; ++k) {
-    carry0[k] = State0{__uint_as_float(0x80000000u)}, low0[k] = State0();
+    carry0[k] = State0{__uint_as_float(0x80000000u), 0}, low0[k] = State0();
   }
   float x0[8][4];
 #pragma unroll
@@ -272,15 +273,15 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_scan_sum(const __grid_
   State0 s0[8][4], before0[8], all0[8];
 #pragma unroll
   for (int u = 0; u < 8; ++u) {
-    State0 run = State0{__uint_as_float(0x80000000u)};
+    State0 run = State0{__uint_as_float(0x80000000u), 0};
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      run = k > 0 ? join(run, State0{x0[u][k]}) : State0{x0[u][k]};
+      run = k > 0 ? join(run, State0{x0[u][k], 0}) : State0{x0[u][k], 0};
       s0[u][k] = run;
     }
-    all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u)};
+    all0[u] = run, before0[u] = State0{__uint_as_float(0x80000000u), 0};
   }
-  State0 total0[1], outer0 = State0{__uint_as_float(0x80000000u)};
+  State0 total0[1], outer0 = State0{__uint_as_float(0x80000000u), 0};
   total0[0] = scan_lanes<32>(before0, all0);
   total0[0] = scan_warps<8>(outer0, total0[0]);
   look_back<1>(carry0, low0, total0, threadIdx.x == 0, 0u, 0u, width, tiles, ticket, a.counters + 2 + 0u * gridDim.x,

@@ -44,6 +44,22 @@ DEVICE void write(T* to, const T (&from)[N]) {
 
 struct Divisor { u32 multiplier, shift; };
 
+DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
+#else
+  return exp2f(x);
+#endif
+}
+
+DEVICE float minimum_f32(float a, float b) {  // NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a != a || b != b ? a + b : fminf(a, b);
+#endif
+}
+
 DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #if __CUDA_ARCH__ >= 800
   float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
@@ -52,17 +68,22 @@ DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #endif
 }
 
-struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+struct Ratio { float divisor, reciprocal; bool plain; };
 DEVICE Ratio ratio(float divisor) {
-  const float high = __frcp_rn(divisor);
-  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+  return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+// Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
+DEVICE float divided(float a, const Ratio& by) {
+  const float q = a * by.reciprocal;
+  return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
 }
 
-DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
-  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
-  const float q = fmaf(a, by.high, a * by.low);
-  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
+  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
+  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
 }
+
+DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
 
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
@@ -107,15 +128,16 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = maximum_f32(a.s0, b.s0);
   r.s0 = j0_0;
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -123,15 +145,16 @@ DEVICE State0 shuffle(const State0& s, int mask) {
 struct alignas(8) State1 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {
-  State1 r;
+  State1 r = State1();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
 }
 DEVICE State1 shuffle(const State1& s, int mask) {
-  State1 r;
+  State1 r = State1();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -167,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) kiln_row_div_sum_exp_sub(co
     State0 e[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      e[k] = State0{x0[u][k]};
+      e[k] = State0{x0[u][k], 0};
     }
     t0[u] = tree(e);
   }
@@ -180,8 +203,8 @@ extern "C" __global__ void __launch_bounds__(512, 3) kiln_row_div_sum_exp_sub(co
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const float v0 = x0[u][k] - s0.s0;
-      const float v1 = expf(v0);
-      e[k] = State1{v1};
+      const float v1 = exp2_approximate(v0 * 0x1.715476p+0f);
+      e[k] = State1{v1, 0};
     }
     t1[u] = tree(e);
   }
@@ -193,12 +216,21 @@ extern "C" __global__ void __launch_bounds__(512, 3) kiln_row_div_sum_exp_sub(co
     const u32 j = (u * 512u + lane) * 4u;
     float y0[4];
     bool plain = by0.plain;
+    float lowest = 0.0f;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const float v0 = x0[u][k] - s0.s0;
-      const float v1 = expf(v0);
-      const float v2 = share(v1, by0, plain);
+      const float v1 = exp_below(v0);
+      const float v2 = divided(v1, by0);
+      lowest = minimum_f32(lowest, v0);
       y0[k] = v2;
+    }
+    if (lowest < -0x1.4cp+5f) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float v0 = x0[u][k] - s0.s0;
+        plain &= term_is_plain(v0);
+      }
     }
     if (!plain) {
 #pragma unroll

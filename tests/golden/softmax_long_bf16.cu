@@ -1,5 +1,5 @@
 // e / sum(e), e = exp(x - max(x))
-// schedule: rows, 1024 threads per block, 1024 per row, 4 vectors of 8 held, the next row read ahead, no partial step
+// schedule: rows, 512 threads per block, 512 per row, 8 vectors of 8 held, no partial step
 
 typedef signed char i8;
 typedef unsigned char u8;
@@ -71,6 +71,22 @@ DEVICE void round_bf16(u16 (&to)[N], const float (&from)[N]) {
   if (N == 1) to[0] = f32_to_bf16(from[0]);
 }
 
+DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y;
+#else
+  return exp2f(x);
+#endif
+}
+
+DEVICE float minimum_f32(float a, float b) {  // NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a != a || b != b ? a + b : fminf(a, b);
+#endif
+}
+
 DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #if __CUDA_ARCH__ >= 800
   float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
@@ -102,28 +118,22 @@ DEVICE float maximum_of_bf16(const u32 (&words)[N]) {
   return maximum_f32(bf16_of(m, 0, 1u), bf16_of(m, 1, 1u));
 }
 
-struct Ratio { float divisor, high, low; bool plain; };  // high + low is the reciprocal
+struct Ratio { float divisor, reciprocal; bool plain; };
 DEVICE Ratio ratio(float divisor) {
-  const float high = __frcp_rn(divisor);
-  return {divisor, high, fmaf(-high, divisor, 1.0f) * high, divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+  return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+// Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
+DEVICE float divided(float a, const Ratio& by) {
+  const float q = a * by.reciprocal;
+  return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
 }
 
-DEVICE float share(float a, const Ratio& by, bool& plain) {  // the same of a term of the sum by.divisor of terms >= 0
-  plain &= __float_as_uint(a) - 1u >= 0x217fffffu;  // at least 2^-60, or +0
-  const float q = fmaf(a, by.high, a * by.low);
-  return fmaf(fmaf(-q, by.divisor, a), by.high, q);
+DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
+  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
+  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
 }
 
-template <class T, int N>
-DEVICE void take(T (&to)[N], const T (&from)[N]) {
-#pragma unroll
-  for (int k = 0; k < N; ++k) to[k] = from[k];
-}
-template <class T, int M, int N>
-DEVICE void take(T (&to)[M][N], const T (&from)[M][N]) {
-#pragma unroll
-  for (int u = 0; u < M; ++u) take(to[u], from[u]);
-}
+DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
 
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
@@ -168,15 +178,16 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 struct alignas(8) State0 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = maximum_f32(a.s0, b.s0);
   r.s0 = j0_0;
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -184,15 +195,16 @@ DEVICE State0 shuffle(const State0& s, int mask) {
 struct alignas(8) State1 {
   static constexpr bool symmetric = true;
   float s0;
+  u32 unused0;
 };
 DEVICE State1 join(const State1& a, const State1& b) {
-  State1 r;
+  State1 r = State1();
   const float j0_0 = a.s0 + b.s0;
   r.s0 = j0_0;
   return r;
 }
 DEVICE State1 shuffle(const State1& s, int mask) {
-  State1 r;
+  State1 r = State1();
   r.s0 = __shfl_xor_sync(~0u, s.s0, mask);
   return r;
 }
@@ -209,85 +221,77 @@ struct Arguments {
   Divisor d1;
 };
 
-extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_sum_exp_sub(const __grid_constant__ Arguments a) {
   const u32 lane = threadIdx.x;
-  __shared__ State0 shared0[2][32];
-  __shared__ State1 shared1[2][32];
-  const u32 rows = a.n0;
-  u32 x0_next[4][4];
-  {
-    const u32 c0 = blockIdx.x;
-    const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  __shared__ State0 shared0[16];
+  __shared__ State1 shared1[16];
+  u32 x0[8][4];
+  const u32 c0 = blockIdx.x;
+  const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  u16* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
 #pragma unroll
-    for (int u = 0; u < 4; ++u) {
-      const u32 j = (u * 1024u + lane) * 8u;
-      read<4>(x0_next[u], reinterpret_cast<const u32*>(x0_row + j));
-    }
+  for (int u = 0; u < 8; ++u) {
+    const u32 j = (u * 512u + lane) * 8u;
+    read<4>(x0[u], reinterpret_cast<const u32*>(x0_row + j));
   }
-  u32 turn = 0;
-  for (u32 at = blockIdx.x; at < rows; at += gridDim.x, turn ^= 1) {
-    u32 x0[4][4];
-    take(x0, x0_next);
-    if (at + gridDim.x < rows) {
-      const u32 c0 = at + gridDim.x;
-      const u16* const x0_row = a.x0 + (i32(c0) * a.x0_s0);
+  State0 t0[8];
 #pragma unroll
-      for (int u = 0; u < 4; ++u) {
-        const u32 j = (u * 1024u + lane) * 8u;
-        read<4>(x0_next[u], reinterpret_cast<const u32*>(x0_row + j));
-      }
+  for (int u = 0; u < 8; ++u) {
+    t0[u] = State0{maximum_of_bf16(x0[u]), 0};
+  }
+  State0 s0 = tree(t0);
+  s0 = join_block<16>(s0, shared0);
+  State1 t1[8];
+#pragma unroll
+  for (int u = 0; u < 8; ++u) {
+    State1 e[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const float v0 = bf16_of(x0[u], k, gridDim.y);
+      const float v1 = v0 - s0.s0;
+      const float v2 = exp2_approximate(v1 * 0x1.715476p+0f);
+      e[k] = State1{v2, 0};
     }
-    const u32 c0 = at;
-    u16* const y0_row = a.y0 + (i32(c0) * a.y0_s0);
-    State0 t0[4];
+    t1[u] = tree(e);
+  }
+  State1 s1 = tree(t1);
+  s1 = join_block<16>(s1, shared1);
+  const Ratio by0 = ratio(s1.s0);
 #pragma unroll
-    for (int u = 0; u < 4; ++u) {
-      t0[u] = State0{maximum_of_bf16(x0[u])};
+  for (int u = 0; u < 8; ++u) {
+    const u32 j = (u * 512u + lane) * 8u;
+    u16 y0[8];
+    float y0_f32[8];
+    bool plain = by0.plain;
+    float lowest = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const float v0 = bf16_of(x0[u], k, gridDim.z);
+      const float v1 = v0 - s0.s0;
+      const float v2 = exp_below(v1);
+      const float v3 = divided(v2, by0);
+      lowest = minimum_f32(lowest, v1);
+      y0_f32[k] = v3;
     }
-    State0 s0 = tree(t0);
-    s0 = join_block<32>(s0, shared0[turn]);
-    State1 t1[4];
-#pragma unroll
-    for (int u = 0; u < 4; ++u) {
-      State1 e[8];
+    if (lowest < -0x1.4cp+5f) {
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, gridDim.y);
+        const float v0 = bf16_of(x0[u], k, gridDim.z);
         const float v1 = v0 - s0.s0;
-        const float v2 = expf(v1);
-        e[k] = State1{v2};
+        plain &= term_is_plain(v1);
       }
-      t1[u] = tree(e);
     }
-    State1 s1 = tree(t1);
-    s1 = join_block<32>(s1, shared1[turn]);
-    const Ratio by0 = ratio(s1.s0);
-#pragma unroll
-    for (int u = 0; u < 4; ++u) {
-      const u32 j = (u * 1024u + lane) * 8u;
-      u16 y0[8];
-      float y0_f32[8];
-      bool plain = by0.plain;
+    if (!plain) {
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, u < 2 ? gridDim.y : gridDim.z);
+        const float v0 = bf16_of(x0[u], k, gridDim.z);
         const float v1 = v0 - s0.s0;
         const float v2 = expf(v1);
-        const float v3 = share(v2, by0, plain);
+        const float v3 = v2 / s1.s0;
         y0_f32[k] = v3;
       }
-      if (!plain) {
-#pragma unroll
-        for (int k = 0; k < 8; ++k) {
-          const float v0 = bf16_of(x0[u], k, u < 2 ? gridDim.y : gridDim.z);
-          const float v1 = v0 - s0.s0;
-          const float v2 = expf(v1);
-          const float v3 = v2 / s1.s0;
-          y0_f32[k] = v3;
-        }
-      }
-      round_bf16(y0, y0_f32);
-      write<8>(y0_row + j, y0);
     }
+    round_bf16(y0, y0_f32);
+    write<8>(y0_row + j, y0);
   }
 }

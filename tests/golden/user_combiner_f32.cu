@@ -63,7 +63,7 @@ struct alignas(8) State0 {
   i32 s0_1;
 };
 DEVICE State0 join(const State0& a, const State0& b) {
-  State0 r;
+  State0 r = State0();
   const float j0_0 = fminf(a.s0_0, b.s0_0);
   const bool j0_1 = a.s0_0 == j0_0;
   const i32 j0_2 = j0_1 ? a.s0_1 : 0;
@@ -75,7 +75,7 @@ DEVICE State0 join(const State0& a, const State0& b) {
   return r;
 }
 DEVICE State0 shuffle(const State0& s, int mask) {
-  State0 r;
+  State0 r = State0();
   r.s0_0 = __shfl_xor_sync(~0u, s.s0_0, mask);
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   return r;

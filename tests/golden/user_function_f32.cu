@@ -45,12 +45,14 @@ DEVICE void write(T* to, const T (&from)[N]) {
 namespace smooth_1dac07b352acaccb {
 #line 1 "preamble of kl::function smooth"
 __device__ float cubic(float t) { return t * t * (3.f - 2.f * t); }
-DEVICE float smooth(float a, float b, float x) {
+#pragma nv_diag_error 940
+DEVICE float smooth_text(float a, float b, float x) {
 #line 1 "kl::function smooth"
 float t = fminf(fmaxf((x - a) / (b - a), 0.f), 1.f);
 return cubic(t);
 }
-#line 54 "kiln_rows_mul_smooth.cu"
+#pragma nv_diag_default 940
+#line 56 "kiln_rows_mul_smooth.cu"
 }
 
 struct Arguments {
@@ -79,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_rows_mul_smooth(const 
   read<4>(x0, x0_row + i);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const float v0 = smooth_1dac07b352acaccb::smooth(x1, a.s0, x0[k]);
+    const float v0 = smooth_1dac07b352acaccb::smooth_text(x1, a.s0, x0[k]);
     const float v1 = v0 * x0[k];
     y0[k] = v1;
   }
