@@ -41,7 +41,7 @@ void RowWriter::choose_divided_terms(const std::vector<char>& needed, std::span<
   std::vector<char> other_use(graph.size(), 0);
   for (const NodeId root : roots) other_use[root] = 1;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (!needed[id]) continue;
+    if (!needed[id] || !stages_.per_element[id]) continue;  // the sum of the terms is no use of them here
     const Node& node = graph[id];
     const bool divides = node.kind == NodeKind::operation && node.op == Op::div && ratios_.contains(node.operands[1]) &&
                          is_sum_of_terms(graph, node.operands[1], node.operands[0]);

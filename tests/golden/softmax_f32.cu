@@ -52,6 +52,14 @@ DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
 #endif
 }
 
+DEVICE float minimum_f32(float a, float b) {  // NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  float y; asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
+#else
+  return a != a || b != b ? a + b : fminf(a, b);
+#endif
+}
+
 DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #if __CUDA_ARCH__ >= 800
   float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
@@ -70,11 +78,12 @@ DEVICE float divided(float a, const Ratio& by) {
   return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
 }
 
-DEVICE float quotient(float a, const Ratio& by, bool& plain) {  // a / by.divisor unless it makes plain false
-  const u32 bits = __float_as_uint(a), magnitude = bits & 0x7fffffffu;
-  plain &= (magnitude - 0x21800000u <= 0x3c000000u) | (bits == 0u);  // 2^-60 to 2^60, or +0
-  return divided(a, by);
+DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
+  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
+  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
 }
+
+DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
 
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
@@ -207,12 +216,21 @@ extern "C" __global__ void __launch_bounds__(512, 3) kiln_row_div_sum_exp_sub(co
     const u32 j = (u * 512u + lane) * 4u;
     float y0[4];
     bool plain = by0.plain;
+    float lowest = 0.0f;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const float v0 = x0[u][k] - s0.s0;
-      const float v1 = expf(v0);
-      const float v2 = quotient(v1, by0, plain);
+      const float v1 = exp_below(v0);
+      const float v2 = divided(v1, by0);
+      lowest = minimum_f32(lowest, v0);
       y0[k] = v2;
+    }
+    if (lowest < -0x1.4cp+5f) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float v0 = x0[u][k] - s0.s0;
+        plain &= term_is_plain(v0);
+      }
     }
     if (!plain) {
 #pragma unroll
