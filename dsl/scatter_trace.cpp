@@ -190,6 +190,18 @@ OwnedHandle evaluated(const PartList& parts, detail::Site& site, DType type, con
 
 void scatter_places(detail::Site& site, const ScatterTrace& trace, detail::Scattering operation, Handle& target,
                     const Parts& indices, const Parts& updates, Where where) {
+  Handle first = target;
+  first.data = static_cast<char*>(target.data) + target.layout->low;
+  detail::ScatterTarget scatter;
+  scatter.operation = operation;
+  scatter.rank = trace.updates.rank;
+  std::copy_n(trace.updates.extents.begin(), trace.updates.rank, scatter.shape);
+  detail::Target targets[] = {{&first, trace.type, false}, {&first, DType::i64, false}};
+  evaluate_places(site, trace, *target.layout, indices, updates, targets, &scatter, where);
+}
+
+void evaluate_places(detail::Site& site, const ScatterTrace& trace, const detail::Layout& target, const Parts& indices,
+                     const Parts& updates, detail::Target* targets, const detail::ScatterTarget* scatter, Where where) {
   PartList parts;
   parts.add(indices);
   parts.add(updates);
@@ -197,20 +209,13 @@ void scatter_places(detail::Site& site, const ScatterTrace& trace, detail::Scatt
   parts.add_number(trace.target.strides[trace.axis]);
   for (int axis = 0; axis < trace.target.shape.rank; ++axis)
     if (axis != trace.axis) parts.add_number(trace.target.strides[axis]);
-  Handle first = target;
-  if (goes_down(trace)) {
-    parts.add_number(-target.layout->low / static_cast<std::int64_t>(size_of(trace.type)));
-    first.data = static_cast<char*>(target.data) + target.layout->low;
-  }
-  parts.add_word(trace.axis, static_cast<std::int64_t>(operation) | (goes_down(trace) ? 256 : 0));
+  const bool down = goes_down(trace);
+  if (down) parts.add_number(-target.low / static_cast<std::int64_t>(size_of(trace.type)));
+  const std::int64_t operation = scatter ? static_cast<std::int64_t>(scatter->operation) : -1;
+  parts.add_word(trace.axis, operation * 2 + (down ? 1 : 0));
   parts.add_shape(trace.updates);
-  detail::ScatterTarget scatter;
-  scatter.operation = operation;
-  scatter.rank = trace.updates.rank;
-  std::copy_n(trace.updates.extents.begin(), trace.updates.rank, scatter.shape);
-  detail::Target targets[] = {{&first, trace.type, false}, {&first, DType::i64, false}};
   const Environment e{trace, where, is_number(updates)};
-  parts.evaluate(site, targets, 2, &trace_places, &e, &places_signature, &scatter, where);
+  parts.evaluate(site, targets, 2, &trace_places, &e, &places_signature, scatter, where);
 }
 
 OwnedHandle evaluate_keys(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device, const Parts& indices,
