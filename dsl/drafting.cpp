@@ -92,7 +92,7 @@ Store Drafting::store_of(const SegmentOutput& output, const Segment& segment) co
             true};
   }
   const Destination& destination = destinations_[output.number];
-  const DType type = destination.layout->dtype;
+  const DType type = call_.targets[output.number].type;  // the places of a scatter are no elements of its target
   if (destination.temporary) {
     const Strided view = contiguous("temporary", destination.view.shape, call_.where);
     return {{temporary_base(*destination.temporary), false}, 0, type, over_loop(view, output, segment.loop)};

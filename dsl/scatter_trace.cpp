@@ -108,11 +108,18 @@ struct Environment {
   bool updates_are_number;
 };
 
+/// True where some elements of the target lie before element 0.
+bool goes_down(const ScatterTrace& trace) {
+  const auto strides = trace.target.strides.begin();
+  return std::any_of(strides, strides + trace.target.shape.rank, [](std::int64_t stride) { return stride < 0; });
+}
+
 NodeId updates_node(const Recording& record, const Environment& e, const TracedArgument& argument, DType type) {
   return e.updates_are_number ? record.number(argument, type) : record.cast(argument.node, type);
 }
 
-/// Arguments: indices, updates, extent, stride of the axis, strides of the other axes.
+/// Arguments: indices, updates, extent, stride of the axis, strides of the other axes, and the place of element 0 where
+/// that is not the first in memory.
 void trace_places(Recorder& recorder, const void* environment, const TracedArgument* arguments, NodeId* outputs) {
   const auto& e = *static_cast<const Environment*>(environment);
   const ScatterTrace& t = e.trace;
@@ -132,6 +139,8 @@ void trace_places(Recorder& recorder, const void* environment, const TracedArgum
     const NodeId coordinate = detail::record_index(recorder, zeros, seen, e.where);
     at = record.op(Op::add, DType::i64, {at, record.op(Op::mul, DType::i64, {coordinate, step})});
   }
+  // Negative places are none, so places count from the first element in memory.
+  if (goes_down(t)) at = record.op(Op::add, DType::i64, {at, record.number(arguments[next], DType::i64)});
   outputs[0] = updates_node(record, e, arguments[1], t.type);
   outputs[1] = record.op(Op::where, DType::i64, {valid, at, record.literal(-1)});
 }
@@ -181,6 +190,18 @@ OwnedHandle evaluated(const PartList& parts, detail::Site& site, DType type, con
 
 void scatter_places(detail::Site& site, const ScatterTrace& trace, detail::Scattering operation, Handle& target,
                     const Parts& indices, const Parts& updates, Where where) {
+  Handle first = target;
+  first.data = static_cast<char*>(target.data) + target.layout->low;
+  detail::ScatterTarget scatter;
+  scatter.operation = operation;
+  scatter.rank = trace.updates.rank;
+  std::copy_n(trace.updates.extents.begin(), trace.updates.rank, scatter.shape);
+  detail::Target targets[] = {{&first, trace.type, false}, {&first, DType::i64, false}};
+  evaluate_places(site, trace, *target.layout, indices, updates, targets, &scatter, where);
+}
+
+void evaluate_places(detail::Site& site, const ScatterTrace& trace, const detail::Layout& target, const Parts& indices,
+                     const Parts& updates, detail::Target* targets, const detail::ScatterTarget* scatter, Where where) {
   PartList parts;
   parts.add(indices);
   parts.add(updates);
@@ -188,15 +209,13 @@ void scatter_places(detail::Site& site, const ScatterTrace& trace, detail::Scatt
   parts.add_number(trace.target.strides[trace.axis]);
   for (int axis = 0; axis < trace.target.shape.rank; ++axis)
     if (axis != trace.axis) parts.add_number(trace.target.strides[axis]);
-  parts.add_word(trace.axis, static_cast<std::int64_t>(operation));
+  const bool down = goes_down(trace);
+  if (down) parts.add_number(-target.low / static_cast<std::int64_t>(size_of(trace.type)));
+  const std::int64_t operation = scatter ? static_cast<std::int64_t>(scatter->operation) : -1;
+  parts.add_word(trace.axis, operation * 2 + (down ? 1 : 0));
   parts.add_shape(trace.updates);
-  detail::ScatterTarget scatter;
-  scatter.operation = operation;
-  scatter.rank = trace.updates.rank;
-  std::copy_n(trace.updates.extents.begin(), trace.updates.rank, scatter.shape);
-  detail::Target targets[] = {{&target, trace.type, false}, {&target, DType::i64, false}};
   const Environment e{trace, where, is_number(updates)};
-  parts.evaluate(site, targets, 2, &trace_places, &e, &places_signature, &scatter, where);
+  parts.evaluate(site, targets, 2, &trace_places, &e, &places_signature, scatter, where);
 }
 
 OwnedHandle evaluate_keys(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device, const Parts& indices,

@@ -19,6 +19,12 @@ struct ScatterTrace {
 void scatter_places(detail::Site& site, const ScatterTrace& trace, detail::Scattering operation, detail::Handle& target,
                     const detail::Parts& indices, const detail::Parts& updates, Where where);
 
+/// The two outputs of that kernel, into arrays of shape trace.updates where `scatter` is null: the updates in the
+/// target's type, and their i64 places, counted in elements from the first one of the target in memory; -1: dropped.
+void evaluate_places(detail::Site& site, const ScatterTrace& trace, const detail::Layout& target,
+                     const detail::Parts& indices, const detail::Parts& updates, detail::Target* targets,
+                     const detail::ScatterTarget* scatter, Where where);
+
 /// i32 numbers of the places along the axis, in C order of the indices; the axis' extent where there is none.
 OwnedHandle evaluate_keys(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device,
                           const detail::Parts& indices, Where where);

@@ -84,7 +84,8 @@ void Writer::scatter_elements(std::size_t a, const std::string& count, const std
 void Writer::binned() {
   const std::size_t a = kernel_.first_store();
   const char* element = counts_ ? "u32" : storage(a);
-  line("__shared__ {} bins[{}];", element, schedule_.bins);
+  const bool joins_words = !counts_ && size_of(kernel_.accesses[a].type) < 4;  // what lies around parts of words
+  line("{}__shared__ {} bins[{}];", joins_words ? "alignas(4) " : "", element, schedule_.bins);
   line("const u32 count_of_bins = u32({});",
        field(ArgumentKind::parameter, static_cast<std::size_t>(kernel_.bins_parameter)));
   line("u32 copies = {}u;", most_bin_copies);

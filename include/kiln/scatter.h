@@ -64,7 +64,7 @@ void scatter_as(X& target, const I& indices, const U& updates, bool unordered, s
   static_assert(
       role_of<I> != Role::traced && role_of<U> != Role::traced,
       "kiln: a scatter changes an array and is a statement; return indices and updates from the kl::jit lambda");
-  static_assert(role_of<I> == Role::array && is_integer(Operand<I>::type.type),
+  static_assert(role_of<I> == Role::traced || (role_of<I> == Role::array && is_integer(Operand<I>::type.type)),
                 "kiln: indices are an array or expression of integers");
   static_assert(type != DType::b1, "kiln: bool targets have no sums; scatter into integers and compare");
   static_assert(Operation == Scattering::add || !is_complex(type), "kiln: complex numbers have no order");

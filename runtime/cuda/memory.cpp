@@ -1,4 +1,6 @@
 // runtime/cuda/memory.cpp -- stream-ordered memory and copies.
+#include <algorithm>
+
 #include "runtime/cuda/backend.h"
 #include "support/check.h"
 #include "support/log.h"
@@ -65,7 +67,8 @@ void CudaBackend::fail_allocation(CUresult result, std::size_t bytes) {
 
 void* CudaBackend::allocate(std::size_t bytes, NativeStream stream) {
   const auto native = static_cast<CUstream>(stream);
-  const std::size_t wanted = bytes ? bytes : 1;
+  // Whole words: kernels change parts of a word by exchanging the word around them. Sizes that would wrap stay.
+  const std::size_t wanted = std::max<std::size_t>({bytes, (bytes + 3) & ~std::size_t{3}, 4});
   CUdeviceptr memory = 0;
   CUresult result = try_allocate(memory, wanted, native);
   // Nothing may wait while a capture records: there the first answer stands.
@@ -73,7 +76,7 @@ void* CudaBackend::allocate(std::size_t bytes, NativeStream stream) {
     make_room(native);
     result = try_allocate(memory, wanted, native);
   }
-  if (result != CUDA_SUCCESS) fail_allocation(result, wanted);
+  if (result != CUDA_SUCCESS) fail_allocation(result, bytes);
   return reinterpret_cast<void*>(memory);
 }
 

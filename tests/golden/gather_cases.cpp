@@ -54,8 +54,21 @@ Case scatter_halves() {
   return {"scatter_add_bf16", b.finish(), {{5000}}};
 }
 
+/// Bytes added to sums of the blocks' own, which join as parts of words there too.
+Case bytes_in_bins() {
+  Builder b(1, codegen::IndexWidth::bits32, "y[i] += x, few places");
+  const NodeId i = b.load(DType::i32, "c"), x = b.load(DType::u8, "c"), extent = b.parameter(DType::i64);
+  b.parameter(DType::i64);
+  b.scatter_add(x, checked(b, i, extent, codegen::no_node));
+  Case test{"scatter_bins_u8", b.finish(), {{1 << 20}, 7}};
+  test.kernel.bins_parameter = 1;
+  return test;
+}
+
 }  // namespace
 
-std::vector<Case> golden_gathers() { return {take_rows(), take_elements(), histogram(), scatter_halves()}; }
+std::vector<Case> golden_gathers() {
+  return {take_rows(), take_elements(), histogram(), scatter_halves(), bytes_in_bins()};
+}
 
 }  // namespace kiln::golden

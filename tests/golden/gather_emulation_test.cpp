@@ -20,6 +20,11 @@ namespace counts {
 namespace halves {
 #include "tests/golden/scatter_add_bf16.cu"
 }
+namespace bytes {
+#define kiln_bins kiln_bins_of_bytes  // C names are one whatever the namespace
+#include "tests/golden/scatter_bins_u8.cu"
+#undef kiln_bins
+}  // namespace bytes
 #pragma GCC diagnostic pop
 }  // namespace kiln::emulation
 
@@ -106,6 +111,27 @@ TEST(GatherEmulation, HalvesJoinBesideTheirNeighbours) {
       {{i.data, x.data, y.data, nullptr}, {{1}, {1}, {0}, {0}}, {bytes_of(std::int64_t{5})}});
   for (std::size_t b = 0; b < 5; ++b) EXPECT_EQ(float{y[b]}, want[b]) << b;
   EXPECT_EQ(y[5].bits, 0);
+}
+
+/// One place, and few: sums of bytes in shared memory wrap, and those beside the target stay.
+TEST(GatherEmulation, BytesAddUpInBlocks) {
+  const std::int64_t n = 1 << 15;
+  const Case test = resized("scatter_bins_u8", {n});
+  for (const std::int64_t bins : {1, 7}) {
+    Buffer<std::int32_t> i(static_cast<std::size_t>(n));
+    Buffer<std::uint8_t> x(static_cast<std::size_t>(n)), y(8);
+    std::vector<std::uint8_t> want(8, 9);
+    for (std::size_t k = 0; k < 8; ++k) y[k] = 9;
+    for (std::size_t k = 0; k < x.size; ++k) {
+      i[k] = static_cast<std::int32_t>(index_of(k, bins));
+      x[k] = static_cast<std::uint8_t>(k * 5);
+      const std::int64_t at = place_of(i[k], bins);
+      if (at >= 0) want[static_cast<std::size_t>(at)] += x[k];
+    }
+    run(test, emulation::bytes::kiln_bins_of_bytes,
+        {{i.data, x.data, y.data, nullptr}, {{1}, {1}, {0}, {0}}, {bytes_of(bins), bytes_of(bins)}});
+    for (std::size_t b = 0; b < 8; ++b) EXPECT_EQ(y[b], want[b]) << b << " of " << bins;
+  }
 }
 
 }  // namespace
