@@ -10,9 +10,9 @@ namespace kiln::codegen::cuda {
 /// What stands for an element that does not exist.
 std::string Writer::missing_text(std::size_t a) const {
   const DType type = kernel_.accesses[a].type, part = real_of(type);
-  const std::string value = part == DType::f32 || part == DType::f64
-                                ? literal(part, missing_bits(part))
-                                : fmt::format("{}({:#x})", storage_type(part), missing_bits(part));
+  std::string value = part == DType::f32 || part == DType::f64
+                          ? literal(part, missing_bits(part))
+                          : fmt::format("{}({:#x})", storage_type(part), missing_bits(part));
   if (!is_complex(type)) return value;
   return fmt::format("{0}({1}({2}, {2}))", storage(a), type == DType::c64 ? "make_float2" : "make_double2", value);
 }

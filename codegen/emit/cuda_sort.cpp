@@ -170,7 +170,7 @@ std::string join_types(DType type, cuda::Prelude& prelude) {
   const bool is_pair = is_complex(type);
   const char* sum = is_pair ? "double2" : "double";
   std::string widen = "double(x)", element = "double(*to)", narrow = fmt::format("{}(s)", cuda::storage_type(update));
-  std::string plus = "a + b", neutral = "-0.0", total = "double(" + element + ") + sum";
+  std::string plus = "a + b", neutral = "-0.0";
   if (is_pair) {
     widen = "make_double2(x.x, x.y)";
     plus = "make_double2(a.x + b.x, a.y + b.y)";

@@ -123,7 +123,7 @@ void scatter_min(X&& target, const I& indices, const U& updates, detail::TakeAxi
 template <class I>
 Array<std::int64_t> bincount(const I& indices, std::int64_t n, detail::Where w = detail::Where::current()) {
   static_assert(is_integer(detail::Operand<I>::type.type), "kiln: kl::bincount counts integers");
-  Array<std::int64_t> counts = zeros<std::int64_t>({n});
+  Array<std::int64_t> counts = zeros<std::int64_t>({n}, w);
   if constexpr (is_signed_integer(detail::Operand<I>::type.type)) {
     scatter_add(counts, where(indices < 0, n, cast<std::int64_t>(indices)), 1, 0, w);
   } else {
@@ -148,7 +148,7 @@ Array<std::int64_t> histogram(const X& x, std::int32_t bins, double lo, double h
   const auto below = cast<std::int32_t>(value < fma(cast<C>(near), step, first));
   const auto above = cast<std::int32_t>(value >= fma(cast<C>(near + 1), step, first) && near < bins - 1);
   const auto inside = value >= first && value <= last;
-  Array<std::int64_t> counts = zeros<std::int64_t>({bins});
+  Array<std::int64_t> counts = zeros<std::int64_t>({bins}, w);
   scatter_add(counts, where(inside, near - below + above, bins), 1, 0, w);
   return counts;
 }
