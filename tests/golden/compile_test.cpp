@@ -128,6 +128,31 @@ TEST(Widths, UnderalignedComplexMovesByParts) {
   EXPECT_EQ(binary->log, "");
 }
 
+// Rule: every type joins elements by every operation that it has, in memory and in the blocks' own sums.
+TEST(Scatters, EveryTypeAndOperationCompilesWithoutWarnings) {
+  using codegen::Scatter;
+  for (int number = 0; number < dtype_count; ++number) {
+    const auto type = static_cast<DType>(number);
+    if (type == DType::b1) continue;
+    for (const Scatter scatter : {Scatter::add, Scatter::maximum, Scatter::minimum}) {
+      if (is_complex(type) && scatter != Scatter::add) continue;
+      for (const bool in_bins : {false, true}) {
+        if (in_bins && (is_complex(type) || scatter != Scatter::add)) continue;
+        Builder b(1, codegen::IndexWidth::bits32, "y[i] joins x");
+        const NodeId place = b.load(DType::i64, "c"), x = b.load(type, "c", static_cast<int>(size_of(real_of(type))));
+        b.parameter(DType::i64);
+        b.scatter_add(x, place);
+        Case test{"", b.finish(), {{1 << 20}, in_bins ? 256 : 0}};
+        test.kernel.accesses[test.kernel.first_store()].scatter = scatter;
+        if (in_bins) test.kernel.bins_parameter = 0;
+        ASSERT_EQ(schedule_of(test).bins > 0, in_bins);
+        KILN_COMPILED_OR_SKIP(binary, source_of(test), "sm_90");
+        EXPECT_EQ(binary->log, "") << name_of(type) << " operation " << static_cast<int>(scatter);
+      }
+    }
+  }
+}
+
 // Rule: the dense form takes every element type, both index widths, and operands that it reads by coordinates.
 TEST(Dense, EveryTypeAndIndexWidthCompilesWithoutWarnings) {
   for (int number = 0; number < dtype_count; ++number) {
