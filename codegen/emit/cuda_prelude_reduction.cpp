@@ -295,10 +295,13 @@ DEVICE void copy_async(Word& to, const void* from, bool inside) {  // to shared 
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(Word)), "r"(bytes) : "memory");
 }
+#endif
+)"},
+    {"copy_wait", "copy_async", R"(
+#if __CUDA_ARCH__ >= 900
 DEVICE void copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 )"},
-    {"copy_wait", "copy_async", ""},
     {"copy_commit", "copy_async", R"(
 #if __CUDA_ARCH__ >= 900
 DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }

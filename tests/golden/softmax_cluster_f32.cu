@@ -189,7 +189,6 @@ DEVICE void copy_async(Word& to, const void* from, bool inside) {  // to shared 
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from), "n"(sizeof(Word)), "r"(bytes) : "memory");
 }
-DEVICE void copy_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 
 #if __CUDA_ARCH__ >= 900
