@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 35> table = {{
+constexpr std::array<Snippet, 37> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -90,13 +90,15 @@ struct Ratio { float divisor, reciprocal; bool plain; };
 DEVICE Ratio ratio(float divisor) {
   return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
 }
+)"},
+    {"divided", "ratio", R"(
 // Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
 DEVICE float divided(float a, const Ratio& by) {
   const float q = a * by.reciprocal;
   return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
 }
 )"},
-    {"quotient", "ratio", R"(
+    {"quotient", "divided", R"(
 DEVICE float quotient(float a, const Ratio& by, bool& plain) {  // a / by.divisor unless it makes plain false
   const u32 bits = __float_as_uint(a), magnitude = bits & 0x7fffffffu;
   plain &= (magnitude - 0x21800000u <= 0x3c000000u) | (bits == 0u);  // 2^-60 to 2^60, or +0
@@ -107,6 +109,12 @@ DEVICE float quotient(float a, const Ratio& by, bool& plain) {  // a / by.diviso
 DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
   const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
   return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
+}
+)"},
+    {"exp_below_scaled", "exp2_approximate maximum_f32", R"(
+DEVICE float exp_below_scaled(float x) {  // 2^8 exp(x), x <= 0 or NaN: 0 only where exp(x) rounds to 0 in bf16
+  const float y = maximum_f32(x, -105.0f), t = fmaf(y, 0x1.715476p+0f, 8.0f), e = exp2_approximate(t);
+  return fmaf(e, fmaf(t - 8.0f, -0x1.62e43p-1f, y), e);  // loses at most |x| / 2^24, as x - max may
 }
 )"},
     {"term_is_plain", "", R"(

@@ -142,7 +142,7 @@ bool RowWriter::is_packed(std::size_t a) const {
 /// keep the unpacked values of the first pass, in twice the registers.
 std::string RowWriter::special_text(NodeId id) {
   const Node& node = kernel_.body[id];
-  if (const std::string text = division_text(node); !text.empty()) return text;
+  if (const std::string text = division_text(id); !text.empty()) return text;
   if (const std::string text = term_text(id); !text.empty()) return text;
   if (node.kind != NodeKind::cast || node.type != DType::f32) return "";
   const Node& operand = kernel_.body[node.operands[0]];

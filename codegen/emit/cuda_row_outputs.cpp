@@ -33,9 +33,28 @@ void RowWriter::choose_summed_terms(std::size_t pass) {
   }
 }
 
-/// Terms of which only the share of their sum is needed: the quotient is checked anyway.
+/// Quotients that are only stored in 16 bits need no correction: a product with the reciprocal is within 1.5 ulp of
+/// f32.
+void RowWriter::choose_rounded_quotients(const std::vector<char>& needed, std::span<const NodeId> roots,
+                                         std::span<const std::size_t> outputs) {
+  const Graph& graph = kernel_.body;
+  stored_as_.assign(graph.size(), StoredAs::nothing);
+  for (std::size_t o = 0; o < roots.size(); ++o) {
+    const bool f16 = rounds(outputs[o]) && kernel_.accesses[outputs[o]].type == DType::f16;
+    const StoredAs form = f16 ? StoredAs::f16 : rounds(outputs[o]) ? StoredAs::bf16 : StoredAs::other;
+    stored_as_[roots[o]] = std::max(stored_as_[roots[o]], form);
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (!needed[id] || !stages_.per_element[id]) continue;
+    for (const NodeId operand : graph[id].inputs()) stored_as_[operand] = StoredAs::other;
+  }
+}
+
+/// Terms of which only the share of their sum is needed, which is at least 1: the quotient is checked anyway, or
+/// rounded to f16, of which the terms that are too small for exp_below are 0, or to bf16, for which they are scaled.
 void RowWriter::choose_divided_terms(const std::vector<char>& needed, std::span<const NodeId> roots) {
   const Graph& graph = kernel_.body;
+  checks_quotients_ = false;
   term_forms_.assign(graph.size(), TermForm::function);
   exponents_.clear();
   std::vector<char> other_use(graph.size(), 0);
@@ -47,7 +66,9 @@ void RowWriter::choose_divided_terms(const std::vector<char>& needed, std::span<
                          is_sum_of_terms(graph, node.operands[1], node.operands[0]);
     for (const NodeId operand : node.inputs()) {
       if (divides && operand == node.operands[0]) {
-        term_forms_[operand] = TermForm::divided;
+        term_forms_[operand] = !rounds_quotient(id)              ? TermForm::divided
+                               : stored_as_[id] == StoredAs::f16 ? TermForm::rounded
+                                                                 : TermForm::scaled;
       } else {
         other_use[operand] = 1;
       }
@@ -57,6 +78,13 @@ void RowWriter::choose_divided_terms(const std::vector<char>& needed, std::span<
     if (other_use[id]) term_forms_[id] = TermForm::function;
     if (term_forms_[id] == TermForm::divided) exponents_.push_back(graph[id].operands[0]);
   }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (!needed[id] || node.kind != NodeKind::operation || node.op != Op::div || !ratios_.contains(node.operands[1]))
+      continue;
+    const TermForm form = term_forms_[node.operands[0]];
+    checks_quotients_ = checks_quotients_ || (form != TermForm::rounded && form != TermForm::scaled);
+  }
 }
 
 std::string RowWriter::term_text(NodeId id) {
@@ -64,12 +92,14 @@ std::string RowWriter::term_text(NodeId id) {
   const std::string& exponent = name(kernel_.body[id].operands[0]);
   if (term_forms_[id] == TermForm::summed)
     return fmt::format("{}({} * 0x1.715476p+0f)", prelude_.use("exp2_approximate"), exponent);
-  return divides_fast_ ? fmt::format("{}({})", prelude_.use("exp_below"), exponent) : "";
+  if (!divides_fast_) return "";
+  const char* function = term_forms_[id] == TermForm::scaled ? "exp_below_scaled" : "exp_below";
+  return fmt::format("{}({})", prelude_.use(function), exponent);
 }
 
 /// Divisors that all elements of a row share. A quotient by the reciprocal is rounded like a division as long as
 /// nothing comes near the ends of the range; a vector where something does is divided again.
-void RowWriter::declare_ratios(std::span<const NodeId> roots) {
+void RowWriter::declare_ratios(std::span<const NodeId> roots, std::span<const std::size_t> outputs) {
   ratios_.clear();
   exponents_.clear();
   term_forms_.clear();
@@ -89,16 +119,25 @@ void RowWriter::declare_ratios(std::span<const NodeId> roots) {
     line("const Ratio {} = {}({});", ratio, prelude_.use("ratio"), name(divisor));
     ratios_[divisor] = ratio;
   }
+  choose_rounded_quotients(needed, roots, outputs);
   choose_divided_terms(needed, roots);
 }
 
-std::string RowWriter::division_text(const Node& node) {
+bool RowWriter::rounds_quotient(NodeId id) const {
+  return stored_as_[id] == StoredAs::f16 || stored_as_[id] == StoredAs::bf16;
+}
+
+std::string RowWriter::division_text(NodeId id) {
+  const Node& node = kernel_.body[id];
   if (!divides_fast_ || node.kind != NodeKind::operation || node.op != Op::div || node.payload != 0) return "";
   const auto ratio = ratios_.find(node.operands[1]);
   if (ratio == ratios_.end() || !stages_.per_element[node.operands[0]]) return "";
   const std::string& dividend = name(node.operands[0]);
+  if (term_forms_[node.operands[0]] == TermForm::scaled)
+    return fmt::format("{} * ({}.reciprocal * 0x1p-8f)", dividend, ratio->second);
+  if (rounds_quotient(id)) return fmt::format("{} * {}.reciprocal", dividend, ratio->second);
   if (term_forms_[node.operands[0]] == TermForm::divided)
-    return fmt::format("divided({}, {})", dividend, ratio->second);
+    return fmt::format("{}({}, {})", prelude_.use("divided"), dividend, ratio->second);
   return fmt::format("{}({}, {}, plain)", prelude_.use("quotient"), dividend, ratio->second);
 }
 
@@ -108,7 +147,7 @@ void RowWriter::element_outputs() {
   std::vector<NodeId> roots;
   for (const std::size_t a : outputs) roots.push_back(stored_value(a));
   row_values(roots, [&](std::size_t a) { return row_place(a); });
-  declare_ratios(roots);
+  declare_ratios(roots, outputs);
   each_tile([&](bool predicated) {
     if (is_cluster()) return each_part(prefetches(), [&] { store_tile(roots, outputs, predicated); });
     store_tile(roots, outputs, predicated);
@@ -137,7 +176,7 @@ void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::s
     line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);
     if (rounds(a)) line("float {}_f32[{}];", access_name(a), schedule_.vector);
   }
-  if (!ratios_.empty()) {
+  if (checks_quotients_) {
     std::string plain;
     for (const auto& [divisor, ratio] : ratios_) plain += (plain.empty() ? "" : " && ") + ratio + ".plain";
     line("bool plain = {};", plain);
@@ -147,7 +186,7 @@ void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::s
   store_elements(roots, outputs);
   divides_fast_ = false;
   if (!exponents_.empty()) check_exponents();
-  if (!ratios_.empty()) {
+  if (checks_quotients_) {
     open("if (!plain)");
     store_elements(roots, outputs);
     close();

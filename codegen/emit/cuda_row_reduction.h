@@ -25,8 +25,11 @@ class RowWriter : public ReductionWriter {
   void join_pass(std::size_t pass);
   void element_outputs();
   void row_outputs();
-  void declare_ratios(std::span<const NodeId> roots);
-  std::string division_text(const Node& node);
+  void declare_ratios(std::span<const NodeId> roots, std::span<const std::size_t> outputs);
+  void choose_rounded_quotients(const std::vector<char>& needed, std::span<const NodeId> roots,
+                                std::span<const std::size_t> outputs);
+  bool rounds_quotient(NodeId id) const;
+  std::string division_text(NodeId id);
   void choose_summed_terms(std::size_t pass);
   void choose_divided_terms(const std::vector<char>& needed, std::span<const NodeId> roots);
   std::string term_text(NodeId id);
@@ -118,8 +121,13 @@ class RowWriter : public ReductionWriter {
   std::size_t stage_ = 0;                  ///< passes that are printed
   std::map<NodeId, std::string> ratios_;   ///< divisors of a row, as Ratio variables
   bool divides_fast_ = false;
-  /// How exp(x - max) is computed: by the function of the language, for a sum, or to be divided by that sum.
-  enum class TermForm : std::uint8_t { function, summed, divided };
+  bool checks_quotients_ = false;  ///< some are divided again where `plain` is false
+  /// What a value of the row's elements is used for: to be stored in 16 bits and nothing else, or other things.
+  enum class StoredAs : std::uint8_t { nothing, f16, bf16, other };
+  std::vector<StoredAs> stored_as_;  ///< per node, of the results at hand
+  /// How exp(x - max) is computed: by the function of the language, for a sum, or to be divided by that sum; the
+  /// quotient may be rounded to f16 or (terms times 2^8) bf16.
+  enum class TermForm : std::uint8_t { function, summed, divided, rounded, scaled };
   std::vector<TermForm> term_forms_;  ///< per node, of the pass at hand; may be empty
   std::vector<NodeId> exponents_;     ///< of the terms that are divided
 };

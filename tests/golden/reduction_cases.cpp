@@ -72,6 +72,7 @@ void chains(std::vector<ReductionCase>& cases) {
   ahead.vector = 4, ahead.whole_vectors = false;
   cases.push_back({"ratio_ahead", ratio_kernel(), ahead});
   cases.push_back({"ratio_warp", ratio_kernel(), held(form(64, 32, 4, 2))});
+  cases.push_back({"ratio_rounded", ratio_kernel(DType::bf16), held(form(64, 32, 4, 2))});
   cases.push_back({"ratio_steps", ratio_kernel(), form(64, 64, 4, 1)});
   const Kernel layernorm = layernorm_kernel(DType::bf16);
   cases.push_back({"layernorm_block", layernorm, held(form(64, 64, 8, 2))});

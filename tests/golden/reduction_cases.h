@@ -19,7 +19,7 @@ codegen::Kernel sum_kernel(DType type, std::string_view axes, int reduced, int a
 codegen::Kernel softmax_kernel(DType type, int alignment = 16);
 /// The same after join_exponential_sums.
 codegen::Kernel joined_softmax_kernel(DType type);
-codegen::Kernel ratio_kernel();  ///< x / max(x)
+codegen::Kernel ratio_kernel(DType type = DType::f32);  ///< x / max(x)
 codegen::Kernel layernorm_kernel(DType type);
 codegen::Kernel logsumexp_kernel(DType type);
 codegen::Kernel argmax_kernel(DType type, std::string_view axes);

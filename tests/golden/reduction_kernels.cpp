@@ -95,10 +95,10 @@ Kernel joined_softmax_kernel(DType type) {
   return kernel;
 }
 
-Kernel ratio_kernel() {
+Kernel ratio_kernel(DType type) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "x / max(x)");
-  const NodeId x = load(b, DType::f32, "sc");
-  b.store(b.op(Op::div, {x, reduce(b, Reduction::max, x)}), "sc");
+  const NodeId x = load(b, type, "sc");
+  b.store(b.cast(b.op(Op::div, {x, reduce(b, Reduction::max, x)}), type), "sc");
   return b.finish();
 }
 

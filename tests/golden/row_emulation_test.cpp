@@ -253,6 +253,51 @@ TEST(RowValues, QuotientsByAReciprocalAreExact) {
   }
 }
 
+// Rule: a quotient that is only stored as bf16 is that of an f32 value within 1.5 ulp, whatever the divisor: the ends
+// of the range are divided.
+TEST(RowValues, RoundedQuotientsAreNearest) {
+  const double special[] = {0.0, 1.0, 0x1p-130, -0x1.8p-128, 0x1p-61, 0x1p+61, -0x1p+100, nan, -infinity};
+  const double largest[] = {1.0, 3.0, 0x1.8p-70, 0x1p+127, 0x1p-130, 0.0, infinity, 0x1.56p+20};
+  const ReductionCase test = case_of("ratio_rounded");
+  constexpr std::int64_t length = 240;
+  ReductionRun run(test.kernel, {8, length});
+  const auto value = [&](std::int64_t row, std::int64_t element) {
+    const double top = largest[row];
+    if (element == 17) return top;
+    const double x =
+        element < 9 ? special[element] : top * std::floor(noise(static_cast<std::size_t>(element)) * 64) / 128;
+    const auto held = std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(x)) & 0xffff0000u);
+    return held <= top && held != 0 ? static_cast<double>(held) : 0.0;  // no -0: the maximum's sign is known
+  };
+  run.fill_rows(0, value);
+  launch(run, test);
+  for (std::int64_t row = 0; row < 8; ++row) {
+    for (std::int64_t element = 0; element < length; ++element) {
+      const double want = value(row, element) / largest[row], got = run.result(0, row, element);
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got)) << "row " << row << ", element " << element << ": " << got;
+      } else if (std::isinf(want) || std::fabs(want) > 0x1.ffp+127) {
+        EXPECT_EQ(got, want < 0 ? -infinity : infinity) << "row " << row << ", element " << element;
+      } else {  // half an ulp of bf16 and 1.5 ulp of f32
+        EXPECT_NEAR(got, want, (0x1p-8 * 0.5 * 2 + 1.5 * 0x1p-23) * std::fabs(want) + 0x1p-134 + 0x1p-149)
+            << "row " << row << ", element " << element;
+      }
+    }
+  }
+}
+
+// Rule: the scaled exponential keeps what bf16 can hold, within 4 ulp of f32 and what rounding x - max may lose.
+TEST(RowValues, ScaledExponentialsReachTheLeastOfBf16) {
+  using namespace emulation::softmax_block;
+  EXPECT_EQ(exp_below_scaled(0.0f), 256.0f);
+  EXPECT_LT(exp_below_scaled(-std::numeric_limits<float>::infinity()), 0x1p-126f);  // flushed by the device
+  EXPECT_TRUE(std::isnan(exp_below_scaled(std::numeric_limits<float>::quiet_NaN())));
+  for (float x = 0.0f; x > -92.8f; x -= 0x1.3p-12f) {
+    const double want = 256 * std::exp(static_cast<double>(x));
+    ASSERT_NEAR(exp_below_scaled(x), want, (0x1p-21 + 0x1p-24 * std::fabs(x)) * want) << x;
+  }
+}
+
 // Rule: exp(x - max) / sum of a row of -inf is NaN, as of one with +inf or NaN; masked elements get 0, and subnormal
 // shares are kept.
 TEST(RowValues, SoftmaxOfSpecialValues) {

@@ -72,6 +72,7 @@ struct Ratio { float divisor, reciprocal; bool plain; };
 DEVICE Ratio ratio(float divisor) {
   return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
 }
+
 // Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
 DEVICE float divided(float a, const Ratio& by) {
   const float q = a * by.reciprocal;

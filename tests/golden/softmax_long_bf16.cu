@@ -79,14 +79,6 @@ DEVICE float exp2_approximate(float x) {  // 2 ulp, results below 2^-126 are 0
 #endif
 }
 
-DEVICE float minimum_f32(float a, float b) {  // NaN propagates, -0 < +0
-#if __CUDA_ARCH__ >= 800
-  float y; asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
-#else
-  return a != a || b != b ? a + b : fminf(a, b);
-#endif
-}
-
 DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #if __CUDA_ARCH__ >= 800
   float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y;
@@ -122,18 +114,11 @@ struct Ratio { float divisor, reciprocal; bool plain; };
 DEVICE Ratio ratio(float divisor) {
   return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
 }
-// Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
-DEVICE float divided(float a, const Ratio& by) {
-  const float q = a * by.reciprocal;
-  return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
-}
 
-DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
-  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
-  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
+DEVICE float exp_below_scaled(float x) {  // 2^8 exp(x), x <= 0 or NaN: 0 only where exp(x) rounds to 0 in bf16
+  const float y = maximum_f32(x, -105.0f), t = fmaf(y, 0x1.715476p+0f, 8.0f), e = exp2_approximate(t);
+  return fmaf(e, fmaf(t - 8.0f, -0x1.62e43p-1f, y), e);  // loses at most |x| / 2^24, as x - max may
 }
-
-DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
 
 template <class State, int N>
 DEVICE State tree(State (&s)[N]) {
@@ -262,34 +247,13 @@ extern "C" __global__ void __launch_bounds__(512, 2) kiln_row_div_sum_exp_sub(co
     const u32 j = (u * 512u + lane) * 8u;
     u16 y0[8];
     float y0_f32[8];
-    bool plain = by0.plain;
-    float lowest = 0.0f;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const float v0 = bf16_of(x0[u], k, gridDim.z);
       const float v1 = v0 - s0.s0;
-      const float v2 = exp_below(v1);
-      const float v3 = divided(v2, by0);
-      lowest = minimum_f32(lowest, v1);
+      const float v2 = exp_below_scaled(v1);
+      const float v3 = v2 * (by0.reciprocal * 0x1p-8f);
       y0_f32[k] = v3;
-    }
-    if (lowest < -0x1.4cp+5f) {
-#pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, gridDim.z);
-        const float v1 = v0 - s0.s0;
-        plain &= term_is_plain(v1);
-      }
-    }
-    if (!plain) {
-#pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const float v0 = bf16_of(x0[u], k, gridDim.z);
-        const float v1 = v0 - s0.s0;
-        const float v2 = expf(v1);
-        const float v3 = v2 / s1.s0;
-        y0_f32[k] = v3;
-      }
     }
     round_bf16(y0, y0_f32);
     write<8>(y0_row + j, y0);
