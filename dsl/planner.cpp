@@ -15,7 +15,8 @@ using codegen::ArgumentKind;
 
 template <class T>
 void put(Launch& launch, std::uint32_t at, T value) {
-  std::memcpy(launch.image.data() + at, &value, sizeof value);
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): a pointer is stored as it is
+  std::memcpy(launch.image.data() + at, &value, sizeof(T));
 }
 
 void put_index(Launch& launch, const Argument& argument, std::int64_t value) {

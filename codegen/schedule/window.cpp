@@ -66,14 +66,16 @@ void mark_needed(const Kernel& kernel, WindowPlane& plane, int run, int rows, in
   }
   plane.rows = last_row - plane.first_row + rows;
   plane.columns = last_column - plane.first_column + vector;
-  plane.needed.assign(static_cast<std::size_t>(plane.rows * plane.columns), 0);
+  plane.needed.assign(static_cast<std::size_t>(plane.rows) * static_cast<std::size_t>(plane.columns), 0);
   for (const std::size_t member : plane.members) {
     const Access& access = kernel.accesses[member];
     const int row = (run < 0 ? 0 : displacement_of(access, run)) - plane.first_row;
     const int column = displacement_of(access, inner) - plane.first_column;
     for (int r = 0; r < rows; ++r)
-      for (int k = 0; k < vector; ++k)
-        plane.needed[static_cast<std::size_t>((row + r) * plane.columns + column + k)] = 1;
+      for (int k = 0; k < vector; ++k) {
+        const int at = (row + r) * plane.columns + column + k;
+        plane.needed[static_cast<std::size_t>(at)] = 1;
+      }
   }
 }
 
