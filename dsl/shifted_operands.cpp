@@ -60,7 +60,11 @@ bool ShiftedOperands::wants_stored(NodeId id) {
   int& cost = costs_[id];
   std::uint8_t& axes = shifted_[id];
   cost = own_cost(node);
-  if (!computes(node)) return false;
+  if (!computes(node)) {
+    // A reduction or scan along axes of extent 1 may vanish, and what it takes then stands under the shift.
+    for (const NodeId operand : node.inputs()) takes_[id] = static_cast<char>(takes_[id] | takes_[operand]);
+    return false;
+  }
   for (const NodeId operand : node.inputs()) {
     cost = std::min(most, cost + costs_[operand]);
     axes |= shifted_[operand];

@@ -97,10 +97,13 @@ bool DiskCache::publish(const CacheKey& key, const Binary& binary) {
   if (entry.size() > std::min(settings_.limit, largest_entry)) return false;
   const std::string path = path_of(key);
   int error = files::publish(path, entry);
-  if (is_absence(error)) {  // first entry of this shard, or somebody cleared the cache
+  // The first entry of this shard, or somebody clears the cache, perhaps again and again.
+  for (int attempt = 0; is_absence(error) && attempt < 4; ++attempt) {
     error = files::make_directories(shard_of(path));
-    if (!error) error = files::publish(path, entry);
+    if (!error || is_absence(error)) error = files::publish(path, entry);
   }
+  if (is_absence(error) && files::distrust(settings_.directory).empty())
+    return false;  // it is there: cleared once more
   if (error) {
     stop_writing("writing " + path, error);
     return false;

@@ -322,6 +322,14 @@ TEST_P(ShiftExpressions, large_planes_and_volumes) {
                 moved(a, shape, {0, 2, 0}, Beyond::wrap) + moved(a, shape, {0, 0, -1}, Beyond::wrap) * a);
 }
 
+/// Rule: a scan along an axis of one element is the identity, whatever is below and above it.
+TEST_P(ShiftExpressions, of_a_scan_of_one_element_over_taken_elements) {
+  const kl::Array<std::int64_t> x = kl::from_host(std::vector<std::int64_t>{3, 1, 0, 2}).reshape({4, 1}).clone();
+  const auto taken = kl::take(x + 0, x, 0);  // x[x]: 2, 1, 3, 0
+  EXPECT_EQ(kl::eval(kl::shift(kl::cummin(taken, 1), {1, 0, 0}, kl::clamp)).to_host(),
+            (std::vector<std::int64_t>{2, 2, 1, 3}));
+}
+
 KILN_ON_EACH_DEVICE(ShiftExpressions);
 
 }  // namespace
