@@ -98,12 +98,10 @@ bool DiskCache::publish(const CacheKey& key, const Binary& binary) {
   const std::string path = path_of(key);
   int error = files::publish(path, entry);
   // The first entry of this shard, or somebody clears the cache, perhaps again and again.
-  for (int attempt = 0; is_absence(error) && attempt < 4; ++attempt) {
+  for (int attempt = 0; is_absence(error) && attempt < 32; ++attempt) {
     error = files::make_directories(shard_of(path));
     if (!error || is_absence(error)) error = files::publish(path, entry);
   }
-  if (is_absence(error) && files::distrust(settings_.directory).empty())
-    return false;  // it is there: cleared once more
   if (error) {
     stop_writing("writing " + path, error);
     return false;
