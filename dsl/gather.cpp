@@ -87,11 +87,6 @@ NodeId record_structured(detail::Recorder& recorder, const Instruction* code, co
                              static_cast<unsigned>(count), where);
 }
 
-NodeId record_random_numbers(detail::Recorder& recorder, const Instruction& step, const NodeId* operands,
-                             detail::Where where) {
-  return detail::record_random(recorder, operands[0], operands[1], step.kind == Instruction::normal, step.type, where);
-}
-
 }  // namespace
 
 Gathered::Gathered(const detail::Parts* parts, unsigned count, detail::Where where)
@@ -214,7 +209,8 @@ NodeId Gathered::run(detail::Recorder& recorder, const Program& program, const s
         break;
       case Instruction::uniform:
       case Instruction::normal:
-        node = record_random_numbers(recorder, step, &stack[first], where);
+        node = detail::record_random(recorder, stack[first], stack[first + 1], step.kind == Instruction::normal,
+                                     step.type, where);
         break;
       default:
         KILN_INTERNAL_CHECK(false, "instruction {} inside an expression", static_cast<int>(step.kind));

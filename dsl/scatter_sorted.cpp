@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/emit/cuda_sort.h"
+#include "codegen/schedule/arithmetic.h"
 #include "dsl/kernels.h"
 #include "dsl/scatter.h"
 #include "support/check.h"
@@ -14,6 +15,7 @@
 namespace kiln::dsl {
 namespace {
 
+using codegen::ceil_divide;
 using codegen::SortArguments;
 
 constexpr std::uint32_t grid_limit_y = 65535;
@@ -55,8 +57,6 @@ class Scratch {
   runtime::NativeStream stream_;
   std::vector<void*> memory_;
 };
-
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 class SortedScatter {
  public:
