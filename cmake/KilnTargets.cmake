@@ -5,6 +5,9 @@
 find_program(KILN_CCACHE ccache)
 if(KILN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${KILN_CCACHE})
+  if(KILN_PRECOMPILE)  # what ccache demands before it stores what uses a precompiled header
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${KILN_CCACHE})
+  endif()
   set(CMAKE_C_COMPILER_LAUNCHER ${KILN_CCACHE})
 endif()
 # mold links the LLVM archives in a tenth of the time; the sanitizer runtimes are linked by the compiler's default linker.
@@ -42,6 +45,11 @@ if(KILN_SANITIZE)
   add_compile_options(-fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${KILN_SANITIZE})
 endif()
+# Shared libraries name all that they need; but clang links its sanitizers' functions into programs alone.
+set(KILN_NO_UNDEFINED -Wl,--no-undefined)
+if(KILN_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(KILN_NO_UNDEFINED "")
+endif()
 
 add_library(kiln_headers INTERFACE)
 target_include_directories(kiln_headers INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
@@ -53,4 +61,5 @@ function(kiln_layer name)
   target_include_directories(kiln_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(kiln_${name} PUBLIC kiln_headers PRIVATE kiln_options)
   target_compile_options(kiln_${name} PRIVATE -ffunction-sections -fdata-sections)  # for --gc-sections in libkiln.so
+  kiln_precompile(kiln_${name} ${name})
 endfunction()

@@ -8,10 +8,6 @@ namespace {
 
 const auto total = jit([](auto v) { return sum(v); });
 const auto row_sums = jit([](auto v) { return sum(v, -1); });
-const auto softmax = jit([](auto v) {
-  auto e = exp(v - max(v, -1, keepdims));
-  return e / sum(e, -1, keepdims);
-});
 
 class FakeGpu : public FakeGpuTest {
  protected:
