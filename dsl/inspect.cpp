@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "dsl/bundled.h"
 #include "dsl/drafting.h"
 #include "dsl/explain.h"
 #include "dsl/owning_inspection.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
+#include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "support/check.h"
 
@@ -136,11 +138,12 @@ void precompile(Site& site, const Call& call, const char* arch) {
   const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(dsl::current_device());
   const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
-  const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
+  dsl::record_call(*trace, call, device);
+  const dsl::PlannedCall planned = dsl::plan_call(*trace, call, device, machine);
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
-  for (const dsl::DraftKernel& kernel : draft.kernels)
-    runtime::cached_binary(dsl::emit(kernel.kernel, kernel.schedule, machine, flags),
-                           dsl::compile_options(machine, flags));
+  for (const dsl::DraftKernel& kernel : planned.draft.kernels)
+    runtime::cached_binary(dsl::emit(kernel.kernel, kernel.schedule, planned.machine, flags),
+                           dsl::compile_options(planned.machine, flags));
 }
 
 void destroy(Inspection* inspection) noexcept { delete static_cast<dsl::OwningInspection*>(inspection); }

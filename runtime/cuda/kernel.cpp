@@ -8,6 +8,7 @@
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/nvrtc_library.h"
 #include "runtime/cuda_interface.h"
+#include "runtime/deploy/compile_mode.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/log.h"
@@ -64,7 +65,7 @@ std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const 
   CUlibrary library = load_image(binary, source, result);
   Binary fallback;
   const Binary* loaded = &binary;
-  if (is_wrong_image(result) && !binary.is_ptx && !source.text.empty()) {
+  if (is_wrong_image(result) && !binary.is_ptx && !source.text.empty() && may_compile(compile_mode())) {
     KILN_LOG(1, "kernel {}: the driver refused the cubin ({}); trying PTX", source.entry, error_text(result));
     CompileOptions options = binary.options;
     options.arch = info_.arch;

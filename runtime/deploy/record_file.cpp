@@ -45,7 +45,7 @@ void add_block(std::string& text, std::string_view block) {
 /// Reads one text line by line; what is wrong is told with its line.
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
+  Reader(std::string_view text, const std::string& name) : text_(text), name_(&name) {}
 
   bool next() {
     if (at_ >= text_.size()) return false;
@@ -78,12 +78,12 @@ class Reader {
     return true;
   }
   [[noreturn]] void refuse(std::string_view what) const {
-    fail<IoError>("{}:{}: {}. Remove the file and record again: KILN_RECORD={} ./app", name_, number_, what, name_);
+    fail<IoError>("{}:{}: {}. Remove the file and record again: KILN_RECORD={} ./app", *name_, number_, what, *name_);
   }
 
  private:
   std::string_view text_, line_;
-  const std::string& name_;
+  const std::string* name_;
   std::size_t at_ = 0, start_ = 0;
   int number_ = 0;
   bool whole_ = false;

@@ -57,6 +57,10 @@ class LockedFile {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   int error() const { return error_; }
+  off_t size() const {
+    struct stat status = {};
+    return ::fstat(descriptor_, &status) == 0 ? status.st_size : 0;
+  }
 
   int read_from(off_t at, std::string& text) const {
     char buffer[1 << 16];
@@ -72,14 +76,13 @@ class LockedFile {
 
   /// All of it or nothing.
   int append(std::string_view text) const {
-    struct stat before = {};
-    if (::fstat(descriptor_, &before) != 0) return errno;
+    const off_t before = size();
     while (!text.empty()) {
       const ssize_t count = ::write(descriptor_, text.data(), text.size());
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
         const int error = errno;
-        if (::ftruncate(descriptor_, before.st_size) != 0) return error;
+        static_cast<void>(::ftruncate(descriptor_, before) + 0);  // else readers skip it as unfinished
         return error;
       }
       text.remove_prefix(static_cast<std::size_t>(count));
@@ -101,6 +104,10 @@ void give_up(const std::string& path, std::string_view why) {
 std::string append(Recorder& recorder, const std::string& name, const RecordedKernel& kernel) {
   const LockedFile file(recorder.path);
   if (file.error()) return files::error_text(file.error());
+  if (file.size() < recorder.read_until) {  // somebody removed it
+    recorder.read_until = 0;
+    recorder.known.clear();
+  }
   std::string gained;
   if (const int error = file.read_from(recorder.read_until, gained)) return files::error_text(error);
   std::string text;
