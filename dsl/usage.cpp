@@ -11,6 +11,7 @@
 #include "runtime/bundle/choose.h"
 #include "runtime/deploy/kernel_identity.h"
 #include "runtime/deploy/recorder.h"
+#include "support/check.h"
 #include "support/log.h"
 
 namespace kiln::dsl {

@@ -230,7 +230,8 @@ void RecordSet::add_text(std::string_view text, const std::string& name) {
     if (!begun) fail<IoError>("{} is no record of kernels: it does not begin with \"kiln record\"", name);
     if (line.empty()) continue;
     if (!line.starts_with("kernel ")) {
-      if (reader.is_whole()) reader.refuse("a record was expected here");
+      if (!std::string_view("kernel ").starts_with(line)) reader.refuse("a record was expected here");
+      ++unfinished_;
       continue;
     }
     RecordedKernel kernel;
