@@ -40,9 +40,13 @@ std::string name_of(std::string_view identity, std::string_view targets) {
 class LockedFile {
  public:
   explicit LockedFile(const std::string& path) {
-    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
     if (descriptor_ < 0) {
       error_ = errno;
+      return;
+    }
+    if (struct stat status = {}; ::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+      error_ = EINVAL;  // a pipe or a device cannot be read again
       return;
     }
     while (::flock(descriptor_, LOCK_EX) != 0) {

@@ -101,7 +101,7 @@ TEST(BundleChild, DISABLED_Records) {
   _exit(right);
 }
 TEST(BundleChild, DISABLED_LaunchesOnGpu) {
-  const int capability = std::atoi(std::getenv("KILN_TEST_CAPABILITY"));
+  const int capability = std::atoi(std::getenv("TEST_CAPABILITY"));
   _exit(only_kernels_of_bundles(capability / 10, capability % 10));
 }
 
@@ -130,7 +130,7 @@ class BundleOfRecord : public testing::Test {
     tool::build_bundle({{record}, archs, ptx, {}, bundle, 2});
   }
   int launch_on(const char* capability) {
-    const test::Variable of_child("KILN_TEST_CAPABILITY", capability), file("KILN_BUNDLE", bundle.c_str());
+    const test::Variable of_child("TEST_CAPABILITY", capability), file("KILN_BUNDLE", bundle.c_str());
     const test::Variable cache("KILN_CACHE", "off");
     return run_child("LaunchesOnGpu");
   }

@@ -21,23 +21,23 @@ class BundleLookupTest : public CacheTest {
   }
 
   /// A bundle whose images say what they are.
-  std::string bundle_of(const std::string& name, const KernelSource& source, const std::vector<std::string>& targets) {
+  std::string bundle_of(const std::string& name, const KernelSource& of, const std::vector<std::string>& targets) {
     BundleWriter writer;
-    add(writer, source, targets);
+    add(writer, of, targets);
     const std::string path = directory.path + "/" + name;
     writer.write(path);
     return path;
   }
-  static void add(BundleWriter& writer, const KernelSource& source, const std::vector<std::string>& targets) {
+  static void add(BundleWriter& writer, const KernelSource& of, const std::vector<std::string>& targets) {
     for (const std::string& target : targets) {
       BundleKernel kernel;
-      kernel.identity = kernel_identity(source, {});
+      kernel.identity = kernel_identity(of, {});
       kernel.identity_version = kernel_identity_version;
       kernel.target = target;
       kernel.kind = target.starts_with("sm_")    ? ImageKind::cubin
                     : target.starts_with("ptx_") ? ImageKind::ptx
                                                  : ImageKind::object;
-      kernel.entry = source.entry;
+      kernel.entry = of.entry;
       kernel.title = "a * x + y: f32[contiguous]";
       kernel.compiler = "NVRTC 13.0";
       kernel.registers = 21;
@@ -47,12 +47,12 @@ class BundleLookupTest : public CacheTest {
     }
   }
 
-  static std::string origin(const KernelSource& source, const std::string& arch = "sm_90") {
-    return std::string(image_of(*cached_binary(source, make_options(arch))).c_str());
+  static std::string origin(const KernelSource& of, const std::string& arch = "sm_90") {
+    return std::string(image_of(*cached_binary(of, make_options(arch))).c_str());
   }
-  static std::string error_of(const KernelSource& source, const std::string& arch = "sm_90") {
+  static std::string error_of(const KernelSource& of, const std::string& arch = "sm_90") {
     try {
-      cached_binary(source, make_options(arch));
+      cached_binary(of, make_options(arch));
     } catch (const CompileError& error) {
       return error.what();
     }
