@@ -1,6 +1,9 @@
 // support/utf8.cpp -- strict decoding of UTF-8.
 #include "support/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace kiln {
 
 Utf8Character first_utf8_character(std::string_view text) {
@@ -17,6 +20,20 @@ Utf8Character first_utf8_character(std::string_view text) {
   constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
   return code < least[bytes] || code > 0x10ffff || is_surrogate ? Utf8Character{} : Utf8Character{bytes, code};
+}
+
+std::size_t printable_ascii_bytes(std::string_view text) {
+  constexpr std::uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
+  std::size_t at = 0;
+  for (; text.size() - at >= sizeof ones; at += sizeof ones) {
+    std::uint64_t word;
+    std::memcpy(&word, text.data() + at, sizeof word);
+    const std::uint64_t without_deletes = word ^ (ones * 0x7f);
+    // The classic tests for a byte below n and for a zero byte; a borrow can only add marks above a true one.
+    const std::uint64_t controls = (word - ones * 0x20) & ~word, deletes = (without_deletes - ones) & ~without_deletes;
+    if ((word | controls | deletes) & high) break;
+  }
+  return at;
 }
 
 bool is_control_character(char32_t code) {

@@ -53,13 +53,14 @@ std::string text_problem(std::string_view text, const TextRule& rule) {
   if (text.empty()) return rule.may_be_empty ? "" : fmt::format("its {} is empty", rule.name);
   if (text.size() > rule.most_bytes)
     return fmt::format("its {} has {} bytes, more than {}", rule.name, text.size(), rule.most_bytes);
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = printable_ascii_bytes(text); at < text.size();) {
     const Utf8Character character = first_utf8_character(text.substr(at));
     if (!character.bytes) return fmt::format("its {} is not UTF-8 at byte {}", rule.name, at);
     const bool is_line = rule.may_have_lines && (character.code == '\n' || character.code == '\t');
     if (is_control_character(character.code) && !is_line)
       return fmt::format("its {} has a control character at byte {}", rule.name, at);
     at += character.bytes;
+    at += printable_ascii_bytes(text.substr(at));
   }
   return "";
 }
