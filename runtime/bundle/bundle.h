@@ -45,7 +45,7 @@ struct BundleKernel {
 struct BundleTuning {
   std::string_view device;  ///< as DeviceInfo::name; not empty
   std::int32_t multiprocessors = 0;
-  std::string_view record;  ///< text of the tuner, with line ends and tabs
+  std::string_view record;  ///< of the tuner: lines, whose order means nothing
 };
 
 /// What a bundle may hold; beyond it is an error on both sides.

@@ -7,38 +7,10 @@
 #include <fmt/format.h>
 
 #include "runtime/bundle/choose.h"
+#include "support/utf8.h"
 
 namespace kiln::runtime {
 namespace {
-
-struct Character {
-  std::size_t bytes = 0;  ///< 0: no UTF-8
-  char32_t code = 0;
-};
-
-/// The first character of a text that is not empty: shortest form, no surrogates, at most U+10FFFF.
-Character first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {1, lead};
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return {};
-  char32_t code = lead & (0x7fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3fu);
-  }
-  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
-  return code < least[bytes] || code > 0x10ffff || is_surrogate ? Character{} : Character{bytes, code};
-}
-
-/// Would change how a terminal shows the rest of the line: C0, DEL, C1, line and paragraph separators, bidirectional
-/// controls.
-bool is_control(char32_t code) {
-  return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
-         (code >= 0x2066 && code <= 0x2069);
-}
 
 bool is_target_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
@@ -55,10 +27,10 @@ std::string bytes_as_hex(std::string_view bytes) {
 std::string bundle_text(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const Character character = first_character(text);
+    const Utf8Character character = first_utf8_character(text);
     const std::size_t bytes = std::max<std::size_t>(character.bytes, 1);
     if (result.size() + bytes > BundleLimits::text_bytes) break;
-    if (character.bytes && !is_control(character.code))
+    if (character.bytes && !is_control_character(character.code))
       result += text.substr(0, bytes);
     else
       result += '?';
@@ -81,13 +53,14 @@ std::string text_problem(std::string_view text, const TextRule& rule) {
   if (text.empty()) return rule.may_be_empty ? "" : fmt::format("its {} is empty", rule.name);
   if (text.size() > rule.most_bytes)
     return fmt::format("its {} has {} bytes, more than {}", rule.name, text.size(), rule.most_bytes);
-  for (std::size_t at = 0; at < text.size();) {
-    const Character character = first_character(text.substr(at));
+  for (std::size_t at = printable_ascii_bytes(text); at < text.size();) {
+    const Utf8Character character = first_utf8_character(text.substr(at));
     if (!character.bytes) return fmt::format("its {} is not UTF-8 at byte {}", rule.name, at);
     const bool is_line = rule.may_have_lines && (character.code == '\n' || character.code == '\t');
-    if (is_control(character.code) && !is_line)
+    if (is_control_character(character.code) && !is_line)
       return fmt::format("its {} has a control character at byte {}", rule.name, at);
     at += character.bytes;
+    at += printable_ascii_bytes(text.substr(at));
   }
   return "";
 }

@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <set>
 #include <sstream>
-
-#include "runtime/cpu/cpu.h"
 
 namespace kiln::runtime {
 namespace {

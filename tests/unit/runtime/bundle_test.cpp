@@ -2,6 +2,7 @@
 #include "runtime/bundle/bundle.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
