@@ -7,7 +7,7 @@
 #include "dsl/session.h"
 #include "dsl/usage.h"
 #include "runtime/activity.h"
-#include "runtime/deploy/recorder.h"
+#include "runtime/recorder.h"
 #include "runtime/recording.h"
 #include "support/check.h"
 #include "support/log.h"

@@ -2,8 +2,8 @@
 #include <kiln/bundle.h>
 
 #include "dsl/shapes.h"
-#include "runtime/deploy/compile_mode.h"
-#include "runtime/deploy/loaded_bundles.h"
+#include "runtime/compile_mode.h"
+#include "runtime/loaded_bundles.h"
 #include "support/check.h"
 
 namespace kiln::detail {

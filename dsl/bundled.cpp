@@ -6,8 +6,8 @@
 
 #include "dsl/drafting.h"
 #include "dsl/shapes.h"
-#include "runtime/deploy/compile_mode.h"
-#include "runtime/deploy/loaded_bundles.h"
+#include "runtime/compile_mode.h"
+#include "runtime/loaded_bundles.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -75,8 +75,8 @@ std::optional<PlannedCall> try_draft(const Trace& trace, const detail::Call& cal
     }
   }
   const std::string user = (call.name ? call.name : "an expression") + place(call.where);
-  fail<CompileError>("{}", runtime::missing_kernel_text(fmt::format("kernel {} of {}", name, user), device.arch,
-                                                        rejections));
+  fail<CompileError>("{}",
+                     runtime::missing_kernel_text(fmt::format("kernel {} of {}", name, user), device.arch, rejections));
 }
 
 }  // namespace

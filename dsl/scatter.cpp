@@ -12,7 +12,7 @@
 #include "dsl/session.h"
 #include "dsl/taken_shape.h"
 #include "dsl/usage.h"
-#include "runtime/deploy/recorder.h"
+#include "runtime/recorder.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -159,9 +159,7 @@ class Scattered {
 
  private:
   /// The order of the updates does not matter.
-  bool is_exact() const {
-    return is_integer(call_.type) || call_.operation != Scattering::add || call_.unordered;
-  }
+  bool is_exact() const { return is_integer(call_.type) || call_.operation != Scattering::add || call_.unordered; }
 
   void resolve_shapes() {
     const Shape target = dsl::shape_of(*target_.layout);

@@ -171,8 +171,8 @@ void scatter_sorted(const ScatterJob& job, runtime::DeviceId device, runtime::Na
 }
 
 void record_scatter_sorted(const ScatterJob& job, Where where) {
-  for (const KernelSource& source : {codegen::emit_sort_count(), codegen::emit_sort_move(),
-                                     codegen::emit_join_runs(job.type)})
+  for (const KernelSource& source :
+       {codegen::emit_sort_count(), codegen::emit_sort_move(), codegen::emit_join_runs(job.type)})
     record_cuda_kernel(source, {}, "scatter of " + std::string(name_of(job.type)), "scatter" + place(where));
   // Aligned as memory of the device is, and never touched.
   alignas(256) unsigned char counts[256];

@@ -9,8 +9,8 @@
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "runtime/bundle/choose.h"
-#include "runtime/deploy/kernel_identity.h"
-#include "runtime/deploy/recorder.h"
+#include "runtime/kernel_identity.h"
+#include "runtime/recorder.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -25,7 +25,7 @@ std::string access_text(const codegen::Access& access) {
   text += '[';
   for (const codegen::AxisClass axis : access.axes) {
     if (text.back() != '[') text += ',';
-    text += axis == codegen::AxisClass::contiguous ? "contiguous"
+    text += axis == codegen::AxisClass::contiguous  ? "contiguous"
             : axis == codegen::AxisClass::broadcast ? "broadcast"
                                                     : "strided";
   }

@@ -7,7 +7,7 @@
 
 namespace kiln::dsl {
 
-/// Notes the kernels of the call for all targets of bundles (runtime/deploy/recorder.h), if kernels are recorded. A
+/// Notes the kernels of the call for all targets of bundles (runtime/recorder.h), if kernels are recorded. A
 /// target that cannot run the call is left out. Launches nothing and compiles nothing.
 void record_call(const Trace& trace, const detail::Call& call, runtime::DeviceId device);
 

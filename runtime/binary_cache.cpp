@@ -10,10 +10,10 @@
 #include <unordered_map>
 
 #include "runtime/cache_key.h"
+#include "runtime/compile_mode.h"
 #include "runtime/cuda_interface.h"
-#include "runtime/deploy/compile_mode.h"
-#include "runtime/deploy/loaded_bundles.h"
 #include "runtime/disk_cache.h"
+#include "runtime/loaded_bundles.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "support/log.h"
@@ -112,8 +112,7 @@ void publish(DiskCache& disk, const CacheKey& key, const Binary& binary, const K
 
 Result load_or_compile(CacheKey key, const KernelSource& source, const CompileOptions& options, CompileMode mode) {
   const std::shared_ptr<DiskCache> disk = disk_cache();
-  const bool enabled =
-      disk->settings().mode != CacheMode::off && key.persistent && mode != CompileMode::jit_only;
+  const bool enabled = disk->settings().mode != CacheMode::off && key.persistent && mode != CompileMode::jit_only;
   auto binary = std::make_shared<Binary>();
   bool found = enabled && find_on_disk(*disk, key, *binary);
   const CompileFunction replacement = compiler_for_tests.load(std::memory_order_relaxed);

@@ -6,10 +6,10 @@
 //   kl::load_bundle("app.klb");                            // or KILN_BUNDLE=app.klb, or kiln_embed_bundle() in CMake
 //   kl::set_compile_mode(kl::CompileMode::bundle_only);    // from here on a kernel that is in no bundle is an error
 //
-// A kernel that comes from a bundle needs neither NVRTC nor kiln's CPU compiler, and neither is loaded. A bundle is found
-// by what a kernel is, not by its architecture: machine code for this very GPU is taken first, then that of a lower
-// minor version, then PTX, which the driver compiles. Where the plan for this GPU is not in the bundle, the call is
-// planned as for the architecture that the bundle's image was built for.
+// A kernel that comes from a bundle needs neither NVRTC nor kiln's CPU compiler, and neither is loaded. A bundle is
+// found by what a kernel is, not by its architecture: machine code for this very GPU is taken first, then that of a
+// lower minor version, then PTX, which the driver compiles. Where the plan for this GPU is not in the bundle, the call
+// is planned as for the architecture that the bundle's image was built for.
 #pragma once
 
 #include <kiln/detail/bridge.h>

@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <memory>
 
+#include "runtime/compile_mode.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/nvrtc_library.h"
 #include "runtime/cuda_interface.h"
-#include "runtime/deploy/compile_mode.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/log.h"

@@ -1,4 +1,5 @@
-// tests/device/bundle_test.cpp -- recorded on the CPU, built for this machine, run from the bundle alone: the same values.
+// tests/device/bundle_test.cpp -- recorded on the CPU, built for this machine, run from the bundle alone: the same
+// values.
 //
 // Children are this program again: a process decides once what it records and which kernels it has loaded.
 #include <sys/wait.h>
@@ -12,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/deploy/tool_bundle_build.h"
+#include "runtime/tool_bundle_build.h"
 #include "tests/support/devices.h"
 
 namespace {
@@ -41,7 +42,8 @@ bool application_is_right() {
   kl::Array<float> y = kl::from_host(b);
   kl::Array<float> bins = kl::zeros<float>({100});
   y = 3.0f * x + y;
-  const kl::Array<float> running = kl::cumsum(x), shifted = kl::shift(x, {1}, kl::wrap) + x, taken = kl::take(x, places, 0);
+  const kl::Array<float> running = kl::cumsum(x), shifted = kl::shift(x, {1}, kl::wrap) + x,
+                         taken = kl::take(x, places, 0);
   kl::scatter_add(bins, places, x, 0);
   const float total = kl::sum(x * y).item();
   const auto centred = kl::jit([](auto v) { return v - kl::max(v, -1, kl::keepdims); });

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/deploy/tool_bundle_build.h"
+#include "runtime/tool_bundle_build.h"
 #include "tools/kiln/command.h"
 #include "tools/kiln/text.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "runtime/cuda_interface.h"
-#include "runtime/deploy/record_file.h"
-#include "runtime/deploy/tool_bundle_build.h"
+#include "runtime/record_file.h"
 #include "runtime/runtime.h"
+#include "runtime/tool_bundle_build.h"
 #include "tests/support/cpu_compiler.h"
 #include "tests/unit/launch/fake_gpu.h"
 #include "tests/unit/temporary.h"
@@ -41,23 +41,23 @@ void run_everything(Device device) {
   Array<std::int64_t> places({1000});
   x = 1.0f, y = 2.0f, wide = 1.0f, places = 3;
   halves = cast<half>(wide);
-  attempt(device, [&] { y = 2.5f * x + y; });                                             // elementwise
-  attempt(device, [&] { y(range(1, none)) = x(range(0, -1)) + 1.0f; });                   // unaligned
-  attempt(device, [&] { Array<float> turned = wide + wide.reshape({4096, 64}).t(); });    // transpose
-  attempt(device, [&] { Array<float> total = sum(x * y); });                              // reductions
+  attempt(device, [&] { y = 2.5f * x + y; });                                           // elementwise
+  attempt(device, [&] { y(range(1, none)) = x(range(0, -1)) + 1.0f; });                 // unaligned
+  attempt(device, [&] { Array<float> turned = wide + wide.reshape({4096, 64}).t(); });  // transpose
+  attempt(device, [&] { Array<float> total = sum(x * y); });                            // reductions
   attempt(device, [&] { Array<float> columns = mean(wide, 0), rows = var(wide, -1); });
   attempt(device, [&] { Array<std::int64_t> at = argmax(wide, 1); });
   attempt(device, [&] { Array<float> least = reduce(wide, 1, 1e30f, [](auto a, auto b) { return minimum(a, b); }); });
-  attempt(device, [&] { Array<float> running = cumsum(x); });                             // scans
+  attempt(device, [&] { Array<float> running = cumsum(x); });  // scans
   attempt(device, [&] { Array<float> running = cummax(wide, 0); });
-  attempt(device, [&] { y = shift(x, {1}, wrap) + shift(x, {-1}, wrap); });               // windows
-  attempt(device, [&] { Array<float> taken = take(x, places, 0); });                      // gather
-  attempt(device, [&] { scatter_add(y, places, x, 0); });                                 // sorted
-  attempt(device, [&] { scatter_add(y, places, 1.0f, 0); });                              // counted
-  attempt(device, [&] { scatter_add(y, places, x, 0, unordered); });                      // atomic
+  attempt(device, [&] { y = shift(x, {1}, wrap) + shift(x, {-1}, wrap); });  // windows
+  attempt(device, [&] { Array<float> taken = take(x, places, 0); });         // gather
+  attempt(device, [&] { scatter_add(y, places, x, 0); });                    // sorted
+  attempt(device, [&] { scatter_add(y, places, 1.0f, 0); });                 // counted
+  attempt(device, [&] { scatter_add(y, places, x, 0, unordered); });         // atomic
   attempt(device, [&] { scatter_max(places, places, places, 0); });
   attempt(device, [&] { Array<std::int64_t> counts = bincount(places, 16); });
-  attempt(device, [&] { Array<float> copy = wide(all, range(0, 17)).clone(); });          // gathered by a kernel
+  attempt(device, [&] { Array<float> copy = wide(all, range(0, 17)).clone(); });  // gathered by a kernel
   attempt(device, [&] { wide(range(0, 8), range(0, 3)).to_host(); });
   attempt(device, [&] { Array<float> noise = random::normal<float>({100}, 7); });
   const auto softmax = jit([](auto v) {
@@ -65,10 +65,10 @@ void run_everything(Device device) {
     return e / sum(e, -1, keepdims);
   });
   attempt(device, [&] { Array<half> p = softmax(halves); });
-  attempt(device, [&] { Array<float> p = softmax[{.block = 128}](wide); });               // launch control
+  attempt(device, [&] { Array<float> p = softmax[{.block = 128}](wide); });  // launch control
   const auto smooth = function<float(float, float)>("smooth", {"a", "b"}, "return a + helper(b);")
                           .preamble("__device__ float helper(float v) { return v * v; }");
-  attempt(device, [&] { y = smooth(x, y) + 1.0f; });                                      // CUDA text alone
+  attempt(device, [&] { y = smooth(x, y) + 1.0f; });  // CUDA text alone
   const auto product = ufunc([](auto a, auto b) { return a * b; });
   attempt(device, [&] { Array<float> all_of = product.reduce(wide, 0), each = product.outer(x, y); });
   const auto matvec = gufunc<"(m,n),(n)->(m)">([](auto a, auto v) { return sum(a * v, -1); });

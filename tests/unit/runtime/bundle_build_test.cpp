@@ -4,9 +4,9 @@
 #include "runtime/bundle/choose.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cuda_interface.h"
-#include "runtime/deploy/kernel_identity.h"
-#include "runtime/deploy/record_file.h"
-#include "runtime/deploy/tool_bundle_build.h"
+#include "runtime/kernel_identity.h"
+#include "runtime/record_file.h"
+#include "runtime/tool_bundle_build.h"
 #include "tests/support/cpu_compiler.h"
 #include "tests/unit/runtime/cache_test_support.h"
 
@@ -76,7 +76,8 @@ class BundleBuildTest : public ::testing::Test {
 TEST_F(BundleBuildTest, BuildsTheSameBytesAgain) {
   if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
   const std::vector<std::string> all = {"sm_80", "sm_90"};
-  const RecordedKernel a = cuda_record("first", "x[threadIdx.x] += 1;", all), b = cuda_record("second", "x[0] = 2;", all);
+  const RecordedKernel a = cuda_record("first", "x[threadIdx.x] += 1;", all),
+                       b = cuda_record("second", "x[0] = 2;", all);
   tool::BundleRequest one = request(file_of("a.kiln", {a, b}));
   one.archs = {"sm_80", "sm_90"};
   one.ptx = {"sm_80"};
@@ -162,9 +163,9 @@ TEST_F(BundleBuildTest, MistakesAreNamed) {
   EXPECT_EQ(error_of<IoError>(old), records + ": no kernel is recorded for any of the targets");
   tool::BundleRequest missing = request(directory.path + "/missing.kiln");
   missing.archs = {"sm_90"};
-  EXPECT_EQ(error_of<IoError>(missing), directory.path +
-                                            "/missing.kiln cannot be read: No such file or directory. KILN_RECORD=" +
-                                            directory.path + "/missing.kiln ./app writes it");
+  EXPECT_EQ(error_of<IoError>(missing),
+            directory.path + "/missing.kiln cannot be read: No such file or directory. KILN_RECORD=" + directory.path +
+                "/missing.kiln ./app writes it");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // tests/unit/runtime/bundle_lookup_test.cpp -- kernels from bundles: order of the sources, compile modes, choice of the
 // image, what a miss says, damaged bundles (case C16).
 #include "runtime/bundle/bundle.h"
-#include "runtime/deploy/compile_mode.h"
-#include "runtime/deploy/kernel_identity.h"
-#include "runtime/deploy/loaded_bundles.h"
+#include "runtime/compile_mode.h"
+#include "runtime/kernel_identity.h"
+#include "runtime/loaded_bundles.h"
 #include "tests/unit/runtime/cache_test_support.h"
 
 namespace kiln::runtime {
@@ -130,11 +130,12 @@ TEST_F(BundleLookupTest, AutomaticModeCompilesForOtherGpus) {
 /// The whole message of a miss: every bundle, every candidate, what to do.
 TEST_F(BundleLookupTest, AMissListsEveryRejection) {
   set_compile_mode(CompileMode::bundle_only);
-  EXPECT_EQ(error_of(source),
-            "kernel saxpy is in no bundle for sm_90, and compile_mode is bundle_only:\n"
-            "  no bundle is loaded\n"
-            "Record this call (KILN_RECORD=FILE) and build the bundle again for this device, with kiln bundle build; or "
-            "let kernels be compiled: kl::set_compile_mode(kl::CompileMode::automatic)");
+  EXPECT_EQ(
+      error_of(source),
+      "kernel saxpy is in no bundle for sm_90, and compile_mode is bundle_only:\n"
+      "  no bundle is loaded\n"
+      "Record this call (KILN_RECORD=FILE) and build the bundle again for this device, with kiln bundle build; or "
+      "let kernels be compiled: kl::set_compile_mode(kl::CompileMode::automatic)");
   const std::string first = bundle_of("first.klb", source, {"sm_80", "ptx_100"});
   const std::string second = bundle_of("second.klb", make_source("x - y"), {"sm_90"});
   const std::string third = bundle_of("third.klb", make_source("x - y", "difference"), {"sm_90"});
@@ -166,8 +167,7 @@ TEST_F(BundleLookupTest, TheLastOneLoadedIsLookedIntoFirst) {
 
 TEST_F(BundleLookupTest, TheVariableNamesSeveral) {
   const KernelSource other = make_source("x - y");
-  const std::string both =
-      bundle_of("a.klb", source, {"sm_90"}) + ":" + bundle_of("b.klb", other, {"sm_90"}) + ":";
+  const std::string both = bundle_of("a.klb", source, {"sm_90"}) + ":" + bundle_of("b.klb", other, {"sm_90"}) + ":";
   const test::Variable set("KILN_BUNDLE", both.c_str());
   reset_bundles();
   EXPECT_TRUE(looks_in_bundles());

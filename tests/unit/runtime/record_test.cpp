@@ -1,9 +1,10 @@
-// tests/unit/runtime/record_test.cpp -- KILN_RECORD: the file survives round trips, merging, races, kills and full disks.
+// tests/unit/runtime/record_test.cpp -- KILN_RECORD: the file survives round trips, merging, races, kills and full
+// disks.
 #include <barrier>
 #include <thread>
 
-#include "runtime/deploy/kernel_identity.h"
-#include "runtime/deploy/recorder.h"
+#include "runtime/kernel_identity.h"
+#include "runtime/recorder.h"
 #include "tests/unit/runtime/cache_children.h"
 
 namespace kiln::runtime {
@@ -44,8 +45,9 @@ std::string refusal(const std::string& text) {
 
 /// Whatever text a kernel, a header or a name has comes back bit by bit: the identity is computed again from it.
 TEST(RecordFile, RoundTripKeepsEveryByte) {
-  for (const std::string& text : {std::string("one line"), std::string("two\nlines\n"), std::string("\n\nkernel x\nend y\n| z\n"),
-                                  std::string("tab\t, \r\n, \\n and \\, NUL \0 and \xff", 24), std::string()}) {
+  for (const std::string& text :
+       {std::string("one line"), std::string("two\nlines\n"), std::string("\n\nkernel x\nend y\n| z\n"),
+        std::string("tab\t, \r\n, \\n and \\, NUL \0 and \xff", 24), std::string()}) {
     RecordedKernel record = make_record(text);
     record.source.language = Language::cuda;
     record.source.expression = "scale<float,\n 4>";

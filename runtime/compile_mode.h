@@ -1,4 +1,4 @@
-// runtime/deploy/compile_mode.h -- where kernels may come from; a switch of the process.
+// runtime/compile_mode.h -- where kernels may come from; a switch of the process.
 #pragma once
 
 #include <cstdint>

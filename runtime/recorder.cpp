@@ -1,5 +1,5 @@
-// runtime/deploy/recorder.cpp -- one append under a lock of the file per new kernel.
-#include "runtime/deploy/recorder.h"
+// runtime/recorder.cpp -- one append under a lock of the file per new kernel.
+#include "runtime/recorder.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <unordered_set>
 
-#include "runtime/deploy/kernel_identity.h"
+#include "runtime/kernel_identity.h"
 #include "support/env.h"
 #include "support/files.h"
 #include "support/log.h"

@@ -1,5 +1,5 @@
-// runtime/deploy/record_file.cpp -- prints and reads records of kernels.
-#include "runtime/deploy/record_file.h"
+// runtime/record_file.cpp -- prints and reads records of kernels.
+#include "runtime/record_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "runtime/deploy/kernel_identity.h"
+#include "runtime/kernel_identity.h"
 #include "support/check.h"
 #include "support/files.h"
 
@@ -180,8 +180,8 @@ std::string read_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open() || file.bad())
-    fail<IoError>("{} cannot be read: {}. KILN_RECORD={} ./app writes it", path,
-                  files::error_text(errno ? errno : EIO), path);
+    fail<IoError>("{} cannot be read: {}. KILN_RECORD={} ./app writes it", path, files::error_text(errno ? errno : EIO),
+                  path);
   return text;
 }
 
@@ -191,10 +191,9 @@ std::string_view record_header() { return header; }
 
 std::string to_text(const RecordedKernel& kernel) {
   const KernelSource& source = kernel.source;
-  std::string text = fmt::format("kernel {}\ntitle {}\nat {}\nfor {}\nlanguage {}\nentry {}\n",
-                                 to_hex(kernel.identity), in_one_line(kernel.title), in_one_line(kernel.place),
-                                 fmt::join(kernel.targets, " "), source.language == Language::cuda ? "cuda" : "llvm",
-                                 in_one_line(source.entry));
+  std::string text = fmt::format("kernel {}\ntitle {}\nat {}\nfor {}\nlanguage {}\nentry {}\n", to_hex(kernel.identity),
+                                 in_one_line(kernel.title), in_one_line(kernel.place), fmt::join(kernel.targets, " "),
+                                 source.language == Language::cuda ? "cuda" : "llvm", in_one_line(source.entry));
   if (!source.expression.empty()) text += fmt::format("expression {}\n", in_one_line(source.expression));
   text += fmt::format("threads {}\narguments {}\n", source.max_threads, source.argument_bytes);
   text += fmt::format("flags {}{}{}\n", kernel.options.contract ? "contract " : "",
@@ -210,9 +209,7 @@ std::string to_text(const RecordedKernel& kernel) {
   return text;
 }
 
-void RecordSet::add_file(const std::string& path) {
-  add_text(read_whole(path), path);
-}
+void RecordSet::add_file(const std::string& path) { add_text(read_whole(path), path); }
 
 void RecordSet::add_text(std::string_view text, const std::string& name) {
   Reader reader(text, name);

@@ -1,5 +1,5 @@
-// runtime/deploy/compile_mode.cpp -- one atomic.
-#include "runtime/deploy/compile_mode.h"
+// runtime/compile_mode.cpp -- one atomic.
+#include "runtime/compile_mode.h"
 
 #include <atomic>
 

@@ -1,4 +1,4 @@
-// runtime/deploy/loaded_bundles.h -- the bundles of this process: loaded by calls, named by KILN_BUNDLE, embedded; and
+// runtime/loaded_bundles.h -- the bundles of this process: loaded by calls, named by KILN_BUNDLE, embedded; and
 // the search for kernels in them.
 #pragma once
 

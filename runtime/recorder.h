@@ -1,7 +1,7 @@
-// runtime/deploy/recorder.h -- KILN_RECORD: notes every kernel that this process uses in a file.
+// runtime/recorder.h -- KILN_RECORD: notes every kernel that this process uses in a file.
 #pragma once
 
-#include "runtime/deploy/record_file.h"
+#include "runtime/record_file.h"
 
 namespace kiln::runtime {
 

@@ -1,5 +1,5 @@
-// runtime/deploy/kernel_identity.cpp -- one labelled, length-prefixed field per thing that makes a kernel another one.
-#include "runtime/deploy/kernel_identity.h"
+// runtime/kernel_identity.cpp -- one labelled, length-prefixed field per thing that makes a kernel another one.
+#include "runtime/kernel_identity.h"
 
 #include <fmt/format.h>
 

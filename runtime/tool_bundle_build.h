@@ -1,4 +1,4 @@
-// runtime/deploy/tool_bundle_build.h -- what `kiln bundle build` asks of the library: records in, a bundle out.
+// runtime/tool_bundle_build.h -- what `kiln bundle build` asks of the library: records in, a bundle out.
 //
 // Exported from libkiln.so for the kiln command alone.
 #pragma once

@@ -1,5 +1,5 @@
-// runtime/deploy/tool_bundle_build.cpp -- which recorded kernels to compile for which targets, and the compiles.
-#include "runtime/deploy/tool_bundle_build.h"
+// runtime/tool_bundle_build.cpp -- which recorded kernels to compile for which targets, and the compiles.
+#include "runtime/tool_bundle_build.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +11,9 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
 #include "runtime/cuda_interface.h"
-#include "runtime/deploy/kernel_identity.h"
-#include "runtime/deploy/record_file.h"
 #include "runtime/gpu_target.h"
+#include "runtime/kernel_identity.h"
+#include "runtime/record_file.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "support/progress.h"
@@ -73,7 +73,8 @@ Target cpu_target(const std::string& name) {
 std::vector<Target> targets_of(const BundleRequest& request, const std::vector<RecordedKernel>& kernels) {
   std::vector<Target> targets;
   const auto add = [&](Target target) {
-    const bool known = std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return t.name == target.name; });
+    const bool known =
+        std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return t.name == target.name; });
     if (!known) targets.push_back(std::move(target));
   };
   for (const std::string& name : request.archs) add(gpu_target(name, false, kernels));
@@ -184,8 +185,7 @@ BundleBuilt build_bundle(const BundleRequest& request) {
     const bool used = std::any_of(jobs.begin(), jobs.end(), [&](const Job& job) { return job.target == &target; });
     if (!used) built.notes.push_back(fmt::format("nothing is recorded for {}", target.name));
   }
-  if (jobs.empty())
-    fail<IoError>("{}: no kernel is recorded for any of the targets", fmt::join(request.records, ", "));
+  if (jobs.empty()) fail<IoError>("{}: no kernel is recorded for any of the targets", fmt::join(request.records, ", "));
   compile_all(jobs, request.jobs);
   runtime::BundleWriter writer;
   for (const Job& job : jobs) add(writer, job);

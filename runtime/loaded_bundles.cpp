@@ -1,5 +1,5 @@
-// runtime/deploy/loaded_bundles.cpp -- opens bundles at first use and searches them in order.
-#include "runtime/deploy/loaded_bundles.h"
+// runtime/loaded_bundles.cpp -- opens bundles at first use and searches them in order.
+#include "runtime/loaded_bundles.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,8 +9,8 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
 #include "runtime/bundle/embedded.h"
-#include "runtime/deploy/compile_mode.h"
-#include "runtime/deploy/kernel_identity.h"
+#include "runtime/compile_mode.h"
+#include "runtime/kernel_identity.h"
 #include "support/check.h"
 #include "support/env.h"
 #include "support/log.h"

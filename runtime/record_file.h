@@ -1,4 +1,4 @@
-// runtime/deploy/record_file.h -- the kernels that an application uses, as text: what KILN_RECORD writes and
+// runtime/record_file.h -- the kernels that an application uses, as text: what KILN_RECORD writes and
 // `kiln bundle build` reads.
 //
 // A file is the line "kiln record 1" and records, each from a line "kernel IDENTITY" to a line "end CHECKSUM". Files

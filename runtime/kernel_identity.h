@@ -1,4 +1,4 @@
-// runtime/deploy/kernel_identity.h -- what a kernel is, whatever it is compiled for: how records and bundles name it.
+// runtime/kernel_identity.h -- what a kernel is, whatever it is compiled for: how records and bundles name it.
 #pragma once
 
 #include "support/hash.h"
