@@ -234,6 +234,7 @@ void reset_bundles() {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   r.bundles = {};
+  r.bundles.newest = embedded_bundles();
   r.is_empty.store(false, std::memory_order_release);
 }
 

@@ -29,7 +29,7 @@ std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileO
 std::string missing_kernel_text(const std::string& what, const std::string& arch,
                                 const std::vector<std::string>& rejections);
 
-/// Closes all bundles; the next use reads KILN_BUNDLE again. For tests.
+/// Closes all bundles; the next use reads KILN_BUNDLE again, and bundles that are embedded later. For tests.
 void reset_bundles();
 
 }  // namespace kiln::runtime

@@ -100,6 +100,20 @@ std::vector<Job> jobs_of(const std::vector<RecordedKernel>& kernels, const std::
                      job.target->name, what);
 }
 
+/// A compiler that does not know the architecture makes PTX for the latest one that it knows.
+void check_target(const Job& job) {
+  const std::string& name = job.target->name;
+  const std::string_view image(job.binary.image.data(), job.binary.image.size());
+  const bool is_ptx = name.starts_with("ptx_");
+  if (job.binary.is_ptx == is_ptx &&
+      (!is_ptx || image.find(fmt::format(".target sm_{}", name.substr(4))) != image.npos))
+    return;
+  fail_job(job,
+           fmt::format("{} does not know this architecture; use a later NVRTC (KILN_NVRTC) or another architecture",
+                       job.binary.compiler)
+               .c_str());
+}
+
 void compile(Job& job) {
   CompileOptions options = job.kernel->options;
   options.arch = job.target->arch;
@@ -108,10 +122,7 @@ void compile(Job& job) {
   } catch (const CompileError& error) {
     fail_job(job, error.what());
   }
-  if (job.kernel->source.language == Language::cuda && job.binary.is_ptx && !job.target->name.starts_with("ptx_"))
-    fail_job(job, fmt::format("{} does not know {} and made PTX; use a later NVRTC (KILN_NVRTC)", job.binary.compiler,
-                              job.target->arch)
-                      .c_str());
+  if (job.kernel->source.language == Language::cuda) check_target(job);
 }
 
 /// All jobs on several threads. The first failure, in the order of the jobs, is thrown when all threads are done.

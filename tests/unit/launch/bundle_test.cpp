@@ -78,6 +78,13 @@ __global__ void scale(T* x, int n) {
   if (threadIdx.x < n) x[threadIdx.x] *= 2;
 })");
   attempt(device, [&] { scale[{.grid = {1}, .block = {64}}](x, 64); });
+  // C13: scalar values and lengths are arguments, of a record too.
+  const auto scaled = jit("scaled", [](auto factor, auto v) { return factor * v; });
+  for (int i = 0; i < 50; ++i) {
+    Array<float> v({1000 + i});
+    v = 1.0f;
+    v = scaled(static_cast<float>(i), v);
+  }
   synchronize();
 }
 
@@ -105,6 +112,13 @@ TEST(BundleChild, DISABLED_LaunchesOnGpu) {
   _exit(only_kernels_of_bundles(capability / 10, capability % 10));
 }
 
+TEST(BundleChild, DISABLED_RunsOnCpu) {
+  set_compile_mode(CompileMode::bundle_only);
+  run_everything(Device::cpu());
+  if (runtime::cache_counters().bundle_misses != 0 || runtime::cache_counters().compiles != 0) _exit(compiled);
+  _exit(is_mapped("libkiln_cpu") || is_mapped("libLLVM") ? compiler_mapped : right);
+}
+
 int run_child(const char* name) {
   const pid_t child = fork();
   if (child == 0) {
@@ -129,6 +143,10 @@ class BundleOfRecord : public testing::Test {
   void build(const std::vector<std::string>& archs, const std::vector<std::string>& ptx) {
     tool::build_bundle({{record}, archs, ptx, {}, bundle, 2});
   }
+  int run_on_cpu() {
+    const test::Variable file("KILN_BUNDLE", bundle.c_str()), cache("KILN_CACHE", "off");
+    return run_child("RunsOnCpu");
+  }
   int launch_on(const char* capability) {
     const test::Variable of_child("TEST_CAPABILITY", capability), file("KILN_BUNDLE", bundle.c_str());
     const test::Variable cache("KILN_CACHE", "off");
@@ -149,20 +167,35 @@ TEST_F(BundleOfRecord, GpusOfEveryKindFindTheirKernels) {
   EXPECT_EQ(launch_on("75"), failed);
 }
 
+/// The kernels of every CPU compile; this one finds those that it runs, in vectors as wide as its baseline's.
+TEST_F(BundleOfRecord, CpusFindTheirObjects) {
+  const tool::BundleBuilt built =
+      tool::build_bundle({{record}, {}, {}, {"aarch64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}, bundle, 2});
+  EXPECT_TRUE(built.notes.empty());
+#ifdef __x86_64__
+  EXPECT_EQ(run_on_cpu(), right) << compiler_mapped << ": a compiler is mapped; " << compiled
+                                 << ": a kernel is missing";
+#endif
+}
+
 TEST_F(BundleOfRecord, ARecordNamesUsersLinesAndHoldsEachKernelOnce) {
   runtime::RecordSet set;
   set.add_file(record);
   EXPECT_EQ(set.unfinished(), 0u);
   bool has_raw = false, has_smooth = false, has_sort = false;
-  std::size_t placed = 0;
+  std::size_t placed = 0, scaled = 0;
   for (const runtime::RecordedKernel& kernel : set.kernels()) {
     has_raw |= kernel.source.expression == "scale<float>";
     has_smooth |= kernel.source.text.find("helper(float v)") != std::string::npos;
     has_sort |= kernel.place.starts_with("scatter (bundle_test.cpp:");
+    scaled += kernel.place.starts_with("scaled (");
     placed += kernel.place.find("bundle_test.cpp:") != std::string::npos;
   }
   EXPECT_TRUE(has_raw && has_smooth && has_sort);
   EXPECT_GT(placed, set.kernels().size() / 2);
+  // Whole vectors or not, on GPUs and on CPUs of three vector widths.
+  EXPECT_GE(scaled, 4u);
+  EXPECT_LE(scaled, 10u);
 }
 
 }  // namespace

@@ -145,6 +145,20 @@ TEST_F(BundleBuildTest, ACompileErrorNamesTheUsersLine) {
   EXPECT_FALSE(std::filesystem::exists(build.output));
 }
 
+/// C10: an architecture later than the compiler is an error, not an image of another one under its name.
+TEST_F(BundleBuildTest, ArchitecturesBeyondTheCompilerAreRefused) {
+  if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
+  const std::string records = file_of("a.kiln", {cuda_record("kernel", "x[0] = 1;", {"sm_90"})});
+  tool::BundleRequest code = request(records), ptx = request(records);
+  code.archs = {"sm_199"};
+  ptx.ptx = {"sm_199"};
+  for (const tool::BundleRequest& build : {code, ptx}) {
+    const std::string message = error_of<CompileError>(build);
+    EXPECT_NE(message.find("does not know this architecture"), std::string::npos) << message;
+    EXPECT_FALSE(std::filesystem::exists(build.output));
+  }
+}
+
 TEST_F(BundleBuildTest, MistakesAreNamed) {
   const std::string records = file_of("a.kiln", {cuda_record("kernel", "x[0] = 1;", {"sm_90"})});
   tool::BundleRequest none = request(records);
