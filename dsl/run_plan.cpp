@@ -12,6 +12,7 @@
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/short_list.h"
+#include "dsl/specializations.h"
 #include "runtime/activity.h"
 #include "runtime/recording.h"
 #include "support/check.h"
@@ -239,6 +240,7 @@ void run_plan(const Plan& plan, const Call& call) {
   }
   launch_all(plan, call, bases.data(), stream);
   note_uses(plan, call, stream);
+  if (plan.specialization) plan.specialization->runs.fetch_add(1, std::memory_order_relaxed);
   for (unsigned t = 0; t < targets; ++t) {
     if (!plan.targets[t].allocate) continue;
     Handle& handle = *call.targets[t].handle;
