@@ -31,14 +31,13 @@ T element(const unsigned char* at) {
 
 /// The fewest digits that read back as the same 16 bits.
 std::string short_text(float value, std::uint16_t bits, std::uint16_t (*to_bits)(float)) {
-  std::string text;
+  float back = value;
   for (int digits = 1; digits <= 9; ++digits) {
-    text = fmt::format("{:.{}g}", value, digits);
-    float back = 0;
+    const std::string text = fmt::format("{:.{}g}", value, digits);
     std::from_chars(text.data(), text.data() + text.size(), back);
     if (to_bits(back) == bits) break;
   }
-  return text;
+  return fmt::format("{}", back);
 }
 
 template <class T>

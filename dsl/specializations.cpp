@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "dsl/call_key.h"
+
 namespace kiln::dsl {
 namespace {
 
@@ -110,7 +112,10 @@ std::shared_ptr<SpecializationRecord> describe(const Draft& draft, const detail:
   record->signature = types_text(call);
   record->device = std::move(device);
   const auto add = [&](const std::string& text) { record->layouts += (record->layouts.empty() ? "" : ", ") + text; };
-  for (unsigned i = 0; i < call.input_count; ++i) add(layout_of(draft, i, false));
+  std::vector<unsigned> merged(call.input_count);
+  merge_inputs(call.inputs, call.input_count, merged.data());
+  for (unsigned i = 0; i < call.input_count; ++i)
+    add(merged[i] < i ? fmt::format("same as {}", merged[i]) : layout_of(draft, i, false));
   std::string results;
   for (unsigned t = 0; t < call.target_count; ++t)
     results += (results.empty() ? "" : ", ") + layout_of(draft, call.input_count + t, true);
