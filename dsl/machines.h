@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <kiln/detail/bridge.h>
+
 #include "codegen/schedule/schedule.h"
 #include "runtime/runtime.h"
 
@@ -23,7 +25,7 @@ struct Machine {
 /// The machine that `device` is. Throws DeviceError when it cannot be used.
 Machine machine_of(runtime::DeviceId device);
 /// The machine of an architecture named by the user, which need not be present: "sm_80", "compute_90", "x86-64-v3", ...
-Machine machine_of_arch(const std::string& arch);
+Machine machine_of_arch(const std::string& arch, detail::Where where = {});
 
 /// The targets that a record is made for: one per kind of card whose plans may differ, and the CPUs' baselines.
 std::vector<std::string> recorded_targets();

@@ -36,11 +36,11 @@ detail::Call with_place(const detail::Call& call, const Trace& trace) {
 }
 
 std::unique_ptr<const Plan> plan_of(const Trace& trace, const detail::Call& call, runtime::DeviceId device,
-                                    const Machine& machine) {
+                                    const Machine& machine, SpecializationList* known) {
   const detail::Call placed = with_place(call, trace);
   record_call(trace, placed, device);
   const PlannedCall planned = plan_call(trace, placed, device, machine);
-  return finish(planned.draft, placed, planned.machine);
+  return finish(planned.draft, placed, planned.machine, known);
 }
 
 /// Notes what a call would launch; see OnlyRecording.
@@ -55,12 +55,13 @@ std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
   const std::shared_ptr<const Trace> trace = table.trace(call);
+  SpecializationList* const known = call.group ? &SiteTable::of(*call.group).specializations : nullptr;
   try {
-    return plan_of(*trace, call, device, machine);
+    return plan_of(*trace, call, device, machine, known);
   } catch (const ShapeError&) {
     // Expressions of one type share a site: record again, so that the message names this line and not the first one's.
     const std::shared_ptr<const Trace> fresh = record(call);
-    return plan_of(*fresh, call, device, machine);
+    return plan_of(*fresh, call, device, machine, known);
   }
 }
 
@@ -128,6 +129,8 @@ SiteTable::~SiteTable() {
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
+
+Specializations* specializations(Site& group) { return dsl::SiteTable::of(group).specializations.list(); }
 
 void seal(Site& group) { dsl::SiteTable::of(group).signatures.seal(); }
 
