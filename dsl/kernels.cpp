@@ -1,7 +1,10 @@
 // dsl/kernels.cpp -- single-flight generation, compilation and loading of kernels.
 #include "dsl/kernels.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <chrono>
 #include <future>
 #include <mutex>
 #include <unordered_map>
@@ -23,7 +26,18 @@ struct Map {
 
 /// Leaked: kernels may run while static objects are destroyed.
 Map& map() {
-  static Map* const instance = new Map;
+  static Map* const instance = [] {
+    auto* const made = new Map;
+    // A forked child has no threads to finish what was being built, nor one to let go of the lock.
+    pthread_atfork([] { map().mutex.lock(); }, [] { map().mutex.unlock(); },
+                   [] {
+                     std::erase_if(map().kernels, [](const auto& item) {
+                       return item.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+                     });
+                     map().mutex.unlock();
+                   });
+    return made;
+  }();
   return *instance;
 }
 
@@ -75,7 +89,7 @@ void describe_typical(int capability, codegen::DeviceTraits& traits) {
 
 Machine machine_of(runtime::DeviceId device) {
   const runtime::DeviceInfo& info = runtime::backend(device).info();
-  Machine machine{device, info.arch, {}};
+  Machine machine{device, info.arch, {}, info.name};
   machine.traits.cuda = device.kind == runtime::DeviceKind::cuda;
   machine.traits.multiprocessors = info.multiprocessors;
   machine.traits.threads_per_multiprocessor = info.threads_per_multiprocessor;

@@ -14,6 +14,7 @@ struct Machine {
   runtime::DeviceId device;
   std::string arch;  ///< "sm_90", or the CPU's feature string
   codegen::DeviceTraits traits;
+  std::string name = {};  ///< "NVIDIA H200"; empty where an architecture is meant and no device
 };
 /// The machine that `device` is. Throws DeviceError when it cannot be used.
 Machine machine_of(runtime::DeviceId device);

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <kiln/error.h>
+
 #include "codegen/schedule/divisor.h"
 #include "dsl/convert.h"
 #include "dsl/planner.h"
@@ -124,6 +126,27 @@ void share_workspace(Plan& plan, const Draft& draft, const detail::Call& call) {
   }
 }
 
+/// What a record names may be missing from a bundle, where nothing can be compiled: then the heuristic's kernel is
+/// taken.
+std::shared_ptr<const CompiledKernel> compile_tuned(Launch& launch, const DraftKernel& draft, const Machine& machine,
+                                                    const CodeFlags& flags) {
+  try {
+    return compiled_kernel(draft.kernel, draft.schedule, machine, flags);
+  } catch (const Error& error) {
+    KILN_LOG(1, "a tuned kernel cannot be had: {}", error.what());
+  }
+  launch.shape = codegen::launch_shape(draft.kernel, draft.tunable->heuristic, draft.extents);
+  return compiled_kernel(draft.kernel, draft.tunable->heuristic, machine, flags);
+}
+
+void compile(Launch& launch, const DraftKernel& draft, const Machine& machine, const CodeFlags& flags) {
+  const bool is_known = draft.tunable && draft.tunable->record;
+  launch.compiled = is_known ? compile_tuned(launch, draft, machine, flags)
+                             : compiled_kernel(draft.kernel, draft.schedule, machine, flags);
+  launch.kernel = launch.compiled->loaded;
+  launch.tuning = join_tuning(draft, machine, flags, launch.compiled, launch.shape);
+}
+
 }  // namespace
 
 std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call, const Machine& machine) {
@@ -144,10 +167,7 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     launch.operations = kernel.operations;
     launch.image.resize(layout.size);
     for (const Argument& argument : layout.arguments) add_argument(launch, kernel, argument, call);
-    const std::shared_ptr<const CompiledKernel> compiled =
-        compiled_kernel(kernel.kernel, kernel.schedule, machine, flags);
-    launch.kernel = compiled->loaded;
-    launch.compiled = compiled;
+    compile(launch, kernel, machine, flags);
     plan->launches.push_back(std::move(launch));
   }
   share_workspace(*plan, draft, call);

@@ -197,14 +197,6 @@ std::string wish_rows(const Kernel& kernel, const Extents& extents, const Launch
 }
 
 // ------------------------------------------------------------------ columns
-std::uint64_t column_shared_bytes(const Kernel& kernel, const Schedule& schedule) {
-  std::uint64_t bytes = 0;
-  for (const auto& pass : stages_of(kernel).passes)
-    bytes += static_cast<std::uint64_t>(schedule.vector) * static_cast<std::uint64_t>(schedule.block) *
-             state_bytes(kernel, pass);
-  return bytes;
-}
-
 std::string wish_columns(const Kernel& kernel, const Extents& extents, const LaunchWish& wish, Schedule& schedule) {
   if (wish.items % schedule.vector != 0) return not_whole(wish.items, schedule.vector);
   std::int64_t kept = 1, reduced = 1;
@@ -275,6 +267,14 @@ std::string check(const LaunchWish& wish, bool elementwise) {
 }
 
 }  // namespace
+
+std::uint64_t column_shared_bytes(const Kernel& kernel, const Schedule& schedule) {
+  std::uint64_t bytes = 0;
+  for (const auto& pass : stages_of(kernel).passes)
+    bytes += static_cast<std::uint64_t>(schedule.vector) * static_cast<std::uint64_t>(schedule.block) *
+             state_bytes(kernel, pass);
+  return bytes;
+}
 
 std::string apply_wish(const Kernel& kernel, const Extents& extents, const LaunchWish& wish, Schedule& schedule) {
   if (wish.threads() == 0 && wish.items == 0) return "";

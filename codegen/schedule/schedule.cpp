@@ -284,7 +284,7 @@ LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const E
   } else if (schedule.form == Template::flat) {
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);
     shape.grid[0] = grid_x(ceil_divide(inner, std::int64_t{schedule.block} * schedule.vector * schedule.items));
-    if (schedule.bins > 0) shape.grid[0] = std::min(shape.grid[0], static_cast<std::uint32_t>(schedule.grid));
+    if (schedule.grid > 0) shape.grid[0] = std::min(shape.grid[0], static_cast<std::uint32_t>(schedule.grid));
   } else if (schedule.form == Template::dense) {
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);
     shape.grid[0] = grid_x(ceil_divide(element_count(extents), std::int64_t{schedule.block} * schedule.vector));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/tool_cache.h"
+#include "runtime/tool_tuning.h"
 #include "tools/kiln/cache_json.h"
 #include "tools/kiln/command.h"
 #include "tools/kiln/text.h"
@@ -30,7 +31,9 @@ int stats(Arguments& arguments) {
   arguments.finish();
   const CacheState state = tool::cache_state();
   if (as_json) {
-    print_json(cache_json(state));
+    llvm::json::Object object = cache_json(state);
+    object["tuned"] = static_cast<std::int64_t>(tool::tuned_kernels().size());
+    print_json(std::move(object));
     return state.problem.empty() ? success : trouble;
   }
   print(cache_text(state));
@@ -44,6 +47,8 @@ int stats(Arguments& arguments) {
   }
   for (const auto& [kind, sum] : kinds)
     print(fmt::format("  {}: {}, {}\n", kind, plural(sum.first, "entry", "entries"), size_text(sum.second)));
+  if (const std::size_t tuned = tool::tuned_kernels().size(); tuned > 0)
+    print(fmt::format("  tuning: {} (kiln tune ls)\n", plural(tuned, "result", "results")));
   return state.problem.empty() ? success : trouble;
 }
 

@@ -47,5 +47,6 @@ std::span<const Command> commands();
 
 int run_info(Arguments& arguments);
 int run_cache(Arguments& arguments);
+int run_tune(Arguments& arguments);
 
 }  // namespace kiln::command

@@ -1,0 +1,123 @@
+// tools/kiln/tune.cpp -- kiln tune ls, export, import, forget: what tuning found, here or elsewhere.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "runtime/tool_tuning.h"
+#include "tools/kiln/command.h"
+#include "tools/kiln/text.h"
+
+namespace kiln::command {
+namespace {
+
+using tool::TunedKernel;
+
+/// "32 MiB": the size bucket that a record is for begins there.
+std::string bucket_text(int size) { return size_text(std::uint64_t{1} << size); }
+
+std::string gain_text(const TunedKernel& kernel) {
+  if (kernel.choice == kernel.heuristic) return "-";
+  return fmt::format("{:.1f} %", 100 * (kernel.heuristic_us - kernel.choice_us) / kernel.heuristic_us);
+}
+
+llvm::json::Array kernels_json(const std::vector<TunedKernel>& kernels) {
+  llvm::json::Array list;
+  for (const TunedKernel& kernel : kernels)
+    list.push_back(llvm::json::Object{{"kernel", kernel.kernel},
+                                      {"name", json_text(kernel.name)},
+                                      {"device", json_text(kernel.device)},
+                                      {"multiprocessors", kernel.multiprocessors},
+                                      {"least_bytes", std::int64_t{1} << kernel.size},
+                                      {"choice", json_text(kernel.choice)},
+                                      {"heuristic", json_text(kernel.heuristic)},
+                                      {"any_order", kernel.any_order},
+                                      {"choice_us", kernel.choice_us},
+                                      {"heuristic_us", kernel.heuristic_us},
+                                      {"runs", static_cast<std::int64_t>(kernel.runs)},
+                                      {"date", kernel.date}});
+  return list;
+}
+
+int ls(Arguments& arguments) {
+  const bool as_json = arguments.take_flag("--json");
+  arguments.finish();
+  const std::vector<TunedKernel> kernels = tool::tuned_kernels();
+  if (as_json) {
+    print_json(kernels_json(kernels));
+    return success;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"KERNEL", "FROM", "DEVICE", "HEURISTIC", "TUNED", "GAIN", "AGE", "SCHEDULE"}};
+  for (const TunedKernel& kernel : kernels)
+    rows.push_back(
+        {kernel.name, bucket_text(kernel.size), fmt::format("{} ({} SMs)", kernel.device, kernel.multiprocessors),
+         fmt::format("{:.2f} us", kernel.heuristic_us), fmt::format("{:.2f} us", kernel.choice_us), gain_text(kernel),
+         age_text(kernel.date), kernel.choice + (kernel.any_order ? " (any order)" : "")});
+  print(table(rows));
+  return success;
+}
+
+int export_records(Arguments& arguments) {
+  const std::optional<std::string> path = arguments.take_value("--output");
+  arguments.finish();
+  const std::string text = tool::export_tuning();
+  if (!path) {
+    print(text);
+    return success;
+  }
+  std::ofstream file(*path, std::ios::binary | std::ios::trunc);
+  file << text << std::flush;
+  if (file) return success;
+  print(fmt::format("problem: {} cannot be written\n", *path));
+  return trouble;
+}
+
+int import_records(Arguments& arguments) {
+  std::vector<std::string> paths;
+  for (std::string path = arguments.take_word(); !path.empty(); path = arguments.take_word()) paths.push_back(path);
+  arguments.finish();
+  if (paths.empty()) throw Misuse("which files are to be imported?");
+  int status = success;
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+      print(fmt::format("problem: {} cannot be read\n", path));
+      status = trouble;
+      continue;
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const tool::TuningImport result = tool::import_tuning(text, true);
+    print(
+        fmt::format("{}: {} taken, {} known, {} not understood\n", path, result.taken, result.known, result.rejected));
+    if (result.unwritten > 0) {
+      print(fmt::format("problem: {} could not be written\n", result.unwritten));
+      status = trouble;
+    }
+  }
+  return status;
+}
+
+int forget(Arguments& arguments) {
+  const std::optional<std::string> device = arguments.take_value("--device");
+  arguments.finish();
+  print(fmt::format("removed {}\n", tool::forget_tuning(device.value_or(""))));
+  return success;
+}
+
+}  // namespace
+
+int run_tune(Arguments& arguments) {
+  struct Action {
+    const char* name;
+    int (*run)(Arguments&);
+  };
+  const std::string name = arguments.take_word();
+  for (const Action action :
+       {Action{"ls", ls}, {"export", export_records}, {"import", import_records}, {"forget", forget}})
+    if (name == action.name) return action.run(arguments);
+  throw Misuse(name.empty() ? "what about tuning?" : fmt::format("kiln tune has no \"{}\"", name));
+}
+
+}  // namespace kiln::command
