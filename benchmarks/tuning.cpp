@@ -1,24 +1,24 @@
 // benchmarks/tuning.cpp -- what tuning gains: the heuristic schedule, what real calls tuned online, and the best of an
 // exhaustive sweep, for representative kernels; and whether every candidate gives the same bits.
 //
-//   tuning [PART OF A NAME] ... [small] [full]
+//   tuning [PART OF A NAME] ... [small] [full] [most=48]
 //
 // `small`: a 64th of the elements, for machines that only check the program. `full`: the sweep goes over schedules that
-// join elements in other orders, too, whose bits may differ.
+// join elements in other orders, too, whose bits may differ. `most`: schedules of the sweep; programs try 12.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <kiln/kiln.h>
+#include <kiln/tuning.h>
 
 #include "benchmarks/support/measure.h"
-#include "runtime/tool_tuning.h"
 
 namespace kl = kiln;
 
@@ -28,6 +28,7 @@ using benchmarks::random;
 using kl::bfloat16;
 
 bool small = false, full = false;
+unsigned most = 48;
 std::vector<std::string> parts;
 
 bool wanted(const std::string& name) {
@@ -109,10 +110,10 @@ Swept sweep(const Case& c) {
   for (int number = 0; number < result.candidates; ++number) {
     const Compiled compiled = c.compile();
     {
-      const kl::tool::ImposedCandidate imposed(number, full);
+      const kl::tuning::ImposedCandidate imposed(number, full, most);
       compiled.launch();
       kl::synchronize();
-      if (number == 0) result.candidates = std::max(1, kl::tool::ImposedCandidate::candidates());
+      if (number == 0) result.candidates = std::max(1, kl::tuning::ImposedCandidate::candidates());
     }
     if (number == 0) {
       c.keep();
@@ -124,7 +125,7 @@ Swept sweep(const Case& c) {
     if (number == 0) result.first_ms = time;
     if (number > 0 && time >= result.best_ms) continue;
     result.best = number, result.best_ms = time, result.winner = compiled;
-    const kl::tool::ImposedCandidate imposed(number, full);
+    const kl::tuning::ImposedCandidate imposed(number, full, most);
     result.schedule = compiled.schedule();
   }
   return result;
@@ -140,31 +141,38 @@ struct Tuned {
 /// Real calls until everything is decided. Only the first wait is the benchmark's: for the compiler.
 Tuned tune(const Case& c) {
   constexpr int most_calls = 20000;
-  const kl::tool::TuningAfresh afresh;
-  const std::size_t others = kl::tool::kernels_being_tuned();  // of what prepares arrays and compares them
+  const kl::tuning::Afresh afresh;
+  const std::size_t others = kl::tuning::undecided_kernels();  // of what prepares arrays and compares them
   const auto begin = std::chrono::steady_clock::now();
   Tuned tuned{c.compile()};
   do {
     tuned.compiled.launch();
     if (++tuned.calls % 8 == 0) kl::synchronize();
-    if (tuned.calls == 64) kl::tool::finish_background_work();
-  } while (kl::tool::kernels_being_tuned() > others && tuned.calls < most_calls);
+    if (tuned.calls == 64) kl::tuning::finish_compiling();
+  } while (kl::tuning::undecided_kernels() > others && tuned.calls < most_calls);
   kl::synchronize();
   tuned.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   tuned.differences = c.differences();
-  kl::tool::finish_background_work();
+  kl::tuning::finish_compiling();
   return tuned;
 }
 
-std::string record_of(std::int64_t since) {
+using Records = std::vector<kl::tuning::TunedKernel>;
+
+/// What was found since `before`.
+std::string new_records(const Records& before) {
   std::string text;
-  for (const kl::tool::TunedKernel& kernel : kl::tool::tuned_kernels()) {
-    if (kernel.date < since) continue;
+  for (const kl::tuning::TunedKernel& kernel : kl::tuning::records()) {
+    const bool is_old = std::any_of(before.begin(), before.end(), [&](const auto& old) {
+      return std::string(old.kernel) == kernel.kernel && old.size == kernel.size && old.date == kernel.date &&
+             old.choice_us == kernel.choice_us && old.heuristic_us == kernel.heuristic_us;
+    });
+    if (is_old) continue;
     char line[512];
-    std::snprintf(line, sizeof line, "\n      record: %s -> %s, %.2f -> %.2f us, %u runs", kernel.heuristic.c_str(),
-                  kernel.choice == kernel.heuristic ? "the same" : kernel.choice.c_str(), kernel.heuristic_us,
+    std::snprintf(line, sizeof line, "\n      record: %s -> %s, %.2f -> %.2f us, %u runs", kernel.heuristic,
+                  std::string(kernel.choice) == kernel.heuristic ? "the same" : kernel.choice, kernel.heuristic_us,
                   kernel.choice_us, kernel.runs);
-    text = line;
+    text += line;
   }
   return text;
 }
@@ -189,8 +197,7 @@ int wrong = 0;
 void run(const Case& c) {
   if (!wanted(c.name)) return;
   const Swept swept = sweep(c);
-  const std::int64_t begin =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const Records before = kl::tuning::records();
   const Tuned tuned = tune(c);
   const std::vector<double> t = compare({swept.heuristic.launch, tuned.compiled.launch, swept.winner.launch});
   const double of_tuned = t[1] / std::min(t[1], t[2]), of_heuristic = t[0] / std::min({t[0], t[1], t[2]});
@@ -203,7 +210,7 @@ void run(const Case& c) {
       "heuristic/best %.3f  %4d calls %5.1f s  bits %s\n",
       c.name.c_str(), 1e3 * t[0], 1e3 * t[1], 1e3 * t[2], swept.best, swept.candidates, 1e-6 * c.bytes / t[1], of_tuned,
       of_heuristic, tuned.calls, tuned.seconds, differences == 0 ? "equal" : "DIFFER");
-  std::printf("      sweep: %s%s\n", swept.schedule.c_str(), record_of(begin).c_str());
+  std::printf("      sweep: %s%s\n", swept.schedule.c_str(), new_records(before).c_str());
   std::fflush(stdout);
 }
 
@@ -336,10 +343,13 @@ int main(int argc, char** argv) {
       small = true;
     } else if (argument == "full") {
       full = true;
+    } else if (argument.starts_with("most=")) {
+      most = static_cast<unsigned>(std::max(1, std::atoi(argument.c_str() + 5)));
     } else {
       parts.push_back(argument);
     }
   }
+  setenv("KILN_TUNE", full ? "full" : "on", 1);
   benchmarks::start(1, argv);
   elementwise();
   rows();

@@ -16,7 +16,7 @@
 #include "dsl/lower.h"
 #include "dsl/plan.h"
 #include "dsl/trace.h"
-#include "dsl/tuner.h"
+#include "dsl/tunable.h"
 
 namespace kiln::dsl {
 

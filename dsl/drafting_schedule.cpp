@@ -4,6 +4,7 @@
 #include "codegen/emit/emit.h"
 #include "codegen/schedule/launch_wish.h"
 #include "dsl/drafting.h"
+#include "dsl/tuner.h"
 #include "support/check.h"
 
 namespace kiln::dsl {

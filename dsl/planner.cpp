@@ -7,6 +7,8 @@
 #include "codegen/schedule/divisor.h"
 #include "dsl/convert.h"
 #include "dsl/planner.h"
+#include "dsl/tuner.h"
+#include "dsl/tuning_jobs.h"
 #include "support/log.h"
 
 namespace kiln::dsl {
@@ -167,6 +169,7 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     launch.operations = kernel.operations;
     launch.image.resize(layout.size);
     for (const Argument& argument : layout.arguments) add_argument(launch, kernel, argument, call);
+    note_tuning_job(kernel, launch.image, machine, flags);
     compile(launch, kernel, machine, flags);
     plan->launches.push_back(std::move(launch));
   }

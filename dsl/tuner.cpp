@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "dsl/draft.h"
 #include "runtime/tuning_control.h"
 #include "runtime/tuning_store.h"
 #include "support/env.h"
@@ -90,16 +89,20 @@ bool has_candidates(const runtime::TuningSession& session, const std::vector<cod
   return true;
 }
 
-/// Candidates that need memory which the plan does not have are left out.
-void keep_launchable(DraftKernel& draft, bool any_order) {
-  std::vector<codegen::Candidate>& candidates = draft.tunable->candidates;
-  const LaunchShape usual = codegen::launch_shape(draft.kernel, candidates[0].schedule, draft.extents);
+/// Those that need no memory which the plan does not have.
+std::vector<codegen::Candidate> candidates_of(const DraftKernel& draft, const Machine& machine, std::size_t most,
+                                              bool any_order) {
+  std::vector<codegen::Candidate> candidates =
+      codegen::tuning_candidates(draft.kernel, draft.extents, draft.schedule, machine.traits, most, any_order);
+  if (candidates.empty()) return candidates;
+  const LaunchShape usual = codegen::launch_shape(draft.kernel, draft.schedule, draft.extents);
   std::erase_if(candidates, [&](const codegen::Candidate& candidate) {
     const LaunchShape shape = codegen::launch_shape(draft.kernel, candidate.schedule, draft.extents);
-    return (shape.counters > 0) != (usual.counters > 0) ||
-           (any_order ? (shape.workspace_bytes > 0) != (usual.workspace_bytes > 0)
-                      : shape.workspace_bytes > usual.workspace_bytes);
+    const bool has_more = any_order ? (shape.workspace_bytes > 0) != (usual.workspace_bytes > 0)
+                                    : shape.workspace_bytes > usual.workspace_bytes;
+    return has_more || (shape.counters > 0) != (usual.counters > 0);
   });
+  return candidates;
 }
 
 /// The schedule that won, where that is known.
@@ -118,14 +121,8 @@ void take_record(DraftKernel& draft) {
 
 /// For tests and sweeps.
 void impose(DraftKernel& draft, const Machine& machine, int number) {
-  const bool any_order = runtime::imposed_any_order;
-  draft.tunable = std::make_shared<Tunable>();
-  draft.tunable->heuristic = draft.schedule;
-  draft.tunable->candidates = codegen::tuning_candidates(draft.kernel, draft.extents, draft.schedule, machine.traits,
-                                                         any_order ? most_exhaustive : most_candidates, any_order);
-  if (!draft.tunable->candidates.empty()) keep_launchable(draft, any_order);
-  const std::vector<codegen::Candidate> candidates = std::move(draft.tunable->candidates);
-  draft.tunable.reset();
+  const std::vector<codegen::Candidate> candidates =
+      candidates_of(draft, machine, runtime::imposed_most, runtime::imposed_any_order);
   const int count = static_cast<int>(candidates.size());
   if (count > runtime::most_candidates_seen) runtime::most_candidates_seen = count;
   if (number < count) draft.schedule = candidates[static_cast<std::size_t>(number)].schedule;
@@ -139,18 +136,16 @@ void apply_tuning(DraftKernel& draft, const Machine& machine, const CodeFlags& f
   if (!machine.traits.cuda || machine.name.empty() || draft.bytes_moved < least_bytes) return;
   if (draft.kernel.body.size() > longest_body) return;
   const bool any_order = mode() == Mode::exhaustive;
-  Tunable tunable;
-  tunable.heuristic = draft.schedule;
-  tunable.candidates = codegen::tuning_candidates(draft.kernel, draft.extents, draft.schedule, machine.traits,
-                                                  any_order ? most_exhaustive : most_candidates, any_order);
-  if (tunable.candidates.size() < 2) return;
-  tunable.key.kernel = identity(draft.kernel, draft.schedule, machine, flags);
-  tunable.key.size = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(draft.bytes_moved))) - 1;
-  tunable.key.device = machine.name;
-  tunable.key.multiprocessors = machine.traits.multiprocessors;
-  tunable.key.any_order = any_order;
-  draft.tunable = std::make_shared<Tunable>(std::move(tunable));
-  keep_launchable(draft, any_order);
+  auto tunable = std::make_shared<Tunable>();
+  tunable->candidates = candidates_of(draft, machine, any_order ? most_exhaustive : most_candidates, any_order);
+  if (tunable->candidates.size() < 2) return;
+  tunable->heuristic = draft.schedule;
+  tunable->key.kernel = identity(draft.kernel, draft.schedule, machine, flags);
+  tunable->key.size = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(draft.bytes_moved))) - 1;
+  tunable->key.device = machine.name;
+  tunable->key.multiprocessors = machine.traits.multiprocessors;
+  tunable->key.any_order = any_order;
+  draft.tunable = std::move(tunable);
   take_record(draft);
 }
 
@@ -158,8 +153,7 @@ std::shared_ptr<const LaunchTuning> join_tuning(const DraftKernel& draft, const 
                                                 const CodeFlags& flags,
                                                 const std::shared_ptr<const CompiledKernel>& compiled,
                                                 LaunchShape& shape) {
-  if (!draft.tunable || draft.tunable->record || draft.tunable->candidates.size() < 2 || mode() == Mode::off)
-    return nullptr;
+  if (!draft.tunable || draft.tunable->record || mode() == Mode::off) return nullptr;
   auto tuning = std::make_shared<LaunchTuning>();
   {
     const std::string name = fmt::format("{} {}", machine.device.index, draft.tunable->key.digest());

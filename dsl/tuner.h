@@ -2,30 +2,17 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "codegen/schedule/candidates.h"
-#include "dsl/kernels.h"
-#include "runtime/tuning_record.h"
+#include "dsl/draft.h"
 #include "runtime/tuning_session.h"
 
 namespace kiln::dsl {
-
-struct DraftKernel;
 
 /// How the launches of a plan take part in tuning; the session is shared by all plans of the same kernel and size.
 struct LaunchTuning {
   std::shared_ptr<runtime::TuningSession> session;
   std::vector<LaunchShape> shapes;  ///< by candidate, for the plan's extents
-};
-
-/// What a draft knows of the tuning of one kernel.
-struct Tunable {
-  codegen::Schedule heuristic;
-  runtime::TuningKey key;
-  std::vector<codegen::Candidate> candidates;   ///< the heuristic first
-  std::optional<runtime::TuningRecord> record;  ///< of a candidate, which then is the draft's schedule
 };
 
 /// Finds what is known of the kernel and gives it the schedule that won. Does nothing for kernels that are too small,

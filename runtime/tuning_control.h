@@ -9,6 +9,7 @@ namespace kiln::runtime {
 /// them and however small they are; nothing is tuned. Kernels that have fewer keep the heuristic's schedule.
 inline constinit std::atomic<int> imposed_candidate{-1};
 inline constinit std::atomic<bool> imposed_any_order{false};
+inline constinit std::atomic<unsigned> imposed_most{12};
 /// Candidates of the kernel that had most of them, since it was last set to 0.
 inline constinit std::atomic<int> most_candidates_seen{0};
 /// Records are not looked at; tuning begins at the first call of a kernel.

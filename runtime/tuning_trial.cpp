@@ -30,7 +30,7 @@ unsigned Trial::goal() const {
     case Stage::finalists:
       return rules_.first_runs + rules_.more_runs;
     default:
-      return rules_.last_runs;
+      return rules_.last_runs * (1 + round_);
   }
 }
 
@@ -101,8 +101,10 @@ void Trial::advance() {
     choose_finalists();
     for (Runner& runner : runners_) runner.times.clear(), runner.asked = 0;
     stage_ = Stage::last;
+  } else if (decide()) {
+    stage_ = Stage::decided;
   } else {
-    decide();
+    ++round_;
   }
 }
 
@@ -124,19 +126,22 @@ void Trial::choose_finalists() {
   // Where all others are hopeless the heuristic has won: the next advance() sees it alone.
 }
 
-void Trial::decide() {
+/// False where more runs may tell a lead from noise.
+bool Trial::decide() {
   const Median heuristic = median_of(runners_[0].times);
   winner_ = 0;
   heuristic_us_ = winner_us_ = heuristic.value;
   for (std::size_t c = 1; c < runners_.size(); ++c) {
     if (runners_[c].out) continue;
     const Median median = median_of(runners_[c].times);
-    const double noise = std::hypot(median.noise, heuristic.noise);
-    if (heuristic.value - median.value <= rules_.least_lead * heuristic.value + noise) continue;
+    const double lead = heuristic.value - median.value, least = rules_.least_lead * heuristic.value;
+    const bool is_clear = lead > least + std::hypot(median.noise, heuristic.noise);
+    if (lead > least && !is_clear && round_ < rules_.more_rounds) return false;
+    if (!is_clear) continue;
     winner_ = c;
     winner_us_ = median.value;
   }
-  stage_ = Stage::decided;
+  return true;
 }
 
 }  // namespace kiln::runtime

@@ -15,6 +15,7 @@ struct TrialRules {
   unsigned finalists = 4;        ///< that run on, the heuristic among them
   unsigned more_runs = 10;       ///< of each finalist
   unsigned last_runs = 20;       ///< of the best finalist and of the heuristic
+  unsigned more_rounds = 2;      ///< of those, where a lead of the medians is lost in noise
   double least_lead = 0.03;      ///< of the heuristic's time, beyond the noise of both
   double hopeless = 1.5;         ///< times the best median: leaves early
   double shortest_us = 6;        ///< a heuristic below that is not worth tuning: a launch takes as long
@@ -64,7 +65,7 @@ class Trial {
   bool is_complete(const Runner& runner) const;
   void advance();
   void choose_finalists();
-  void decide();
+  bool decide();
 
   TrialRules rules_;
   std::vector<Runner> runners_;
@@ -72,7 +73,7 @@ class Trial {
   bool allowed_ = false;
   std::size_t turn_ = 0, winner_ = 0;
   double winner_us_ = 0, heuristic_us_ = 0;
-  unsigned runs_ = 0;
+  unsigned runs_ = 0, round_ = 0;
 };
 
 }  // namespace kiln::runtime

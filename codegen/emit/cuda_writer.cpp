@@ -9,6 +9,7 @@
 #include "codegen/emit/cuda_types.h"
 #include "codegen/emit/cuda_window_form.h"
 #include "codegen/emit/entry_name.h"
+#include "codegen/emit/shared_products.h"
 #include "codegen/schedule/scatter.h"
 #include "support/check.h"
 
@@ -20,7 +21,8 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       options_(options),
       layout_(argument_layout(kernel)),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
-      step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+      step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64"),
+      shared_products_(shared_products(kernel, schedule.form)) {
   if ((schedule.form == Template::flat || schedule.form == Template::rows || schedule.form == Template::general) &&
       kernel.rank > 0)
     find_row_gathers(static_cast<std::size_t>(kernel.rank) - 1);
@@ -239,6 +241,9 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
     types.push_back(graph[operand].type);
   }
   if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
+  if (&graph == &kernel_.body && options_.contract && shared_products_[id])
+    return fmt::format("{}({}, {})", graph[id].type == DType::f64 ? "__dmul_rn" : "__fmul_rn", operands[0],
+                       operands[1]);
   return expression(graph[id], operands, types, prelude_);
 }
 

@@ -179,6 +179,7 @@ class Writer {
   bool counts_ = false;                ///< blocks count hits, and scatter their numbers at the end
   std::vector<RowGather> row_gathers_;
   std::map<NodeId, std::string> row_gather_names_;  ///< their elements, where they have been loaded
+  std::vector<char> shared_products_;               ///< per node of the body: rounded by itself
   std::vector<int> turned_;                         ///< accesses that go through shared memory
   int turned_axis_ = -1;                            ///< the axis along which they are contiguous
 };

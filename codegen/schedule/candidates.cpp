@@ -24,7 +24,21 @@ class Candidates {
     list_.push_back({base, candidate_name(base), true});
   }
 
+  /// One change at a time; where there is room for more, changes of what is changed already.
   void vary(bool any_order) {
+    change();
+    if (any_order && base_.form >= Template::row_reduction) other_orders();
+    for (std::size_t parent = 1; parent < list_.size() && list_.size() < most_; ++parent) {
+      base_ = list_[parent].schedule;
+      same_bits_ = list_[parent].same_bits;
+      change();
+    }
+  }
+
+  std::vector<Candidate> take() { return std::move(list_); }
+
+ private:
+  void change() {
     switch (base_.form) {
       case Template::flat:
         flat();
@@ -55,21 +69,17 @@ class Candidates {
       default:
         break;
     }
-    if (any_order && base_.form >= Template::row_reduction) other_orders();
   }
 
-  std::vector<Candidate> take() { return std::move(list_); }
-
- private:
   /// Keeps what the device can launch and what is new.
-  void add(Schedule schedule, bool same_bits = true) {
+  void add(Schedule schedule) {
     if (list_.size() >= most_) return;
     if (schedule.block > most_threads || schedule.block < warp || schedule.block % warp != 0) return;
     if (schedule.min_blocks * schedule.block > device_.threads_per_multiprocessor) return;
     std::string name = candidate_name(schedule);
     if (std::any_of(list_.begin(), list_.end(), [&](const Candidate& c) { return c.name == name; })) return;
     schedule.reason = base_.reason;
-    list_.push_back({std::move(schedule), std::move(name), same_bits});
+    list_.push_back({std::move(schedule), std::move(name), same_bits_});
   }
 
   Schedule with_block(int block) const {
@@ -176,8 +186,8 @@ class Candidates {
   }
 
   void transpose() {
-    for (const int block : {128, 512, 1024}) wish({.block = {block, 0, 0}}, true);
-    for (const int items : {4, 8, 16, 32}) wish({.items = items}, true);
+    for (const int block : {128, 512, 1024}) wish({.block = {block, 0, 0}});
+    for (const int items : {4, 8, 16, 32}) wish({.items = items});
     registers();
   }
 
@@ -223,10 +233,11 @@ class Candidates {
     for (int axis = 0; axis < kernel_.rank - kernel_.reduced; ++axis)
       kept *= extents_.loop[static_cast<std::size_t>(axis)];
     const auto side_by_side = [&](int columns, int vector) {
+      if (columns == 0) return;
       Schedule schedule = with_block(columns * along);
       schedule.columns = columns;
       schedule.vector = vector;
-      if (columns >= 1 && (columns <= base_.columns || columns <= kept / vector) &&
+      if ((columns <= base_.columns || columns <= kept / vector) &&
           column_shared_bytes(kernel_, schedule) <= static_shared)
         add(schedule);
     };
@@ -257,21 +268,23 @@ class Candidates {
     registers();
   }
 
-  void wish(const LaunchWish& wish, bool same_bits) {
+  void wish(const LaunchWish& wish) {
     Schedule schedule = base_;
-    if (apply_wish(kernel_, extents_, wish, schedule).empty()) add(schedule, same_bits);
+    if (apply_wish(kernel_, extents_, wish, schedule).empty()) add(schedule);
   }
 
   void other_orders() {
+    same_bits_ = false;
     for (const int block : {128, 256, 512, 1024, 64}) {
-      wish({.block = {block, 0, 0}}, false);
-      for (const int vectors : {1, 2, 4, 8}) wish({.block = {block, 0, 0}, .items = vectors * base_.vector}, false);
+      wish({.block = {block, 0, 0}});
+      for (const int vectors : {1, 2, 4, 8}) wish({.block = {block, 0, 0}, .items = vectors * base_.vector});
     }
   }
 
   const Kernel& kernel_;
   const Extents& extents_;
-  const Schedule& base_;
+  Schedule base_;  ///< what is changed
+  bool same_bits_ = true;
   const DeviceTraits& device_;
   const std::size_t most_;
   std::vector<Candidate> list_;

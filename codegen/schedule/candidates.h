@@ -17,7 +17,8 @@ struct Candidate {
 /// The heuristic schedule first, then at most `most` - 1 others, the most promising first: blocks of other sizes, more
 /// elements per thread, other promises about registers, blocks that take their work in turn. All of them give the same
 /// bits: what decides the order in which the elements of a row are joined (lanes, vectors and items of rows, threads
-/// and blocks along columns) stays. With `any_order`, reductions and scans vary that, too.
+/// and blocks along columns) stays. With `any_order`, reductions and scans vary that, too. The first ones differ from
+/// the heuristic in one respect; where `most` leaves room, others in several.
 ///
 /// None where nothing can vary: a single element, values scattered by index, the CPU.
 std::vector<Candidate> tuning_candidates(const Kernel& kernel, const Extents& extents, const Schedule& heuristic,

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/tool_tuning.h"
+#include <kiln/tuning.h>
 #include "tests/support/devices.h"
 
 namespace {
@@ -33,10 +33,10 @@ int expect_same_bits(const std::string& name, Make make, const A&... arguments) 
   std::vector<unsigned char> expected;
   int candidates = 1;
   for (int number = 0; number < candidates; ++number) {
-    const kl::tool::ImposedCandidate imposed(number);
+    const kl::tuning::ImposedCandidate imposed(number);
     const auto found = bits(make()(arguments...));
     if (number == 0) {
-      candidates = std::max(1, kl::tool::ImposedCandidate::candidates());
+      candidates = std::max(1, kl::tuning::ImposedCandidate::candidates());
       expected = found;
     } else {
       EXPECT_TRUE(found == expected) << name << ", candidate " << number;
@@ -52,7 +52,8 @@ TEST_P(Tuning, ElementwiseCandidatesAgree) {
   const auto x = noise<float>({300007}), y = noise<float>({300007}, 4);
   const auto m = noise<float>({517, 1032}), n = noise<float>({1032, 517}, 5);
   const auto row = noise<float>({1032}, 6), column = noise<float>({517, 1}, 7);
-  const auto h = noise<kl::bfloat16>({200001}), g = noise<kl::half>({200001}, 8);
+  const auto h = noise<kl::bfloat16>({200001});
+  const auto g = noise<kl::half>({200001}, 8);
   const auto d = noise<double>({100003});
   // Products beside sums: where a multiplication is fused with an addition must not depend on the schedule.
   candidates +=
@@ -140,13 +141,13 @@ TEST_P(Tuning, ColumnCandidatesAgree) {
 TEST_P(Tuning, CallsThatAreTimedRunOnce) {
   constexpr int calls = 400;
   const std::int64_t n = on_gpu() ? std::int64_t{1} << 24 : std::int64_t{1} << 14;
-  const kl::tool::TuningAfresh afresh;
+  const kl::tuning::Afresh afresh;
   const auto increment = kl::jit([id = 1](auto v) { return (void)id, v + 1; });
   kl::Array<std::int32_t> x = kl::zeros<std::int32_t>({n});
   for (int call = 0; call < calls; ++call) {
     increment.into(x)(x);
     if (call % 16 == 0) kl::synchronize();
-    if (call == 64) kl::tool::finish_background_work();
+    if (call == 64) kl::tuning::finish_compiling();
   }
   EXPECT_EQ(kl::min(x).item(), calls);
   EXPECT_EQ(kl::max(x).item(), calls);
@@ -156,12 +157,12 @@ TEST_P(Tuning, CallsThatAreTimedRunOnce) {
 TEST_P(Tuning, FloatingSumsStayTheSameWhileTheyAreTimed) {
   const std::int64_t rows = on_gpu() ? 8192 : 64;
   const auto x = noise<float>({rows, 1024});
-  const kl::tool::TuningAfresh afresh;
+  const kl::tuning::Afresh afresh;
   const auto total = kl::jit([id = 1](auto v) { return (void)id, kl::sum(v * 0.7f, 1); });
   const auto expected = bits(kl::Array<float>(total(x)));
   for (int call = 0; call < 300; ++call) {
     const kl::Array<float> y = total(x);
-    if (call == 64) kl::tool::finish_background_work();
+    if (call == 64) kl::tuning::finish_compiling();
     if (call % 8 == 0) {
       EXPECT_TRUE(bits(y) == expected) << "call " << call;
     }

@@ -2,9 +2,9 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <kiln/tuning.h>
 
 #include "runtime/tool_cache.h"
-#include "runtime/tool_tuning.h"
 #include "tools/kiln/cache_json.h"
 #include "tools/kiln/command.h"
 #include "tools/kiln/text.h"
@@ -32,7 +32,7 @@ int stats(Arguments& arguments) {
   const CacheState state = tool::cache_state();
   if (as_json) {
     llvm::json::Object object = cache_json(state);
-    object["tuned"] = static_cast<std::int64_t>(tool::tuned_kernels().size());
+    object["tuned"] = static_cast<std::int64_t>(tuning::records().size());
     print_json(std::move(object));
     return state.problem.empty() ? success : trouble;
   }
@@ -47,7 +47,7 @@ int stats(Arguments& arguments) {
   }
   for (const auto& [kind, sum] : kinds)
     print(fmt::format("  {}: {}, {}\n", kind, plural(sum.first, "entry", "entries"), size_text(sum.second)));
-  if (const std::size_t tuned = tool::tuned_kernels().size(); tuned > 0)
+  if (const std::size_t tuned = tuning::records().size(); tuned > 0)
     print(fmt::format("  tuning: {} (kiln tune ls)\n", plural(tuned, "result", "results")));
   return state.problem.empty() ? success : trouble;
 }

@@ -21,12 +21,14 @@ std::span<const Command> commands() {
        "The cache is the directory that programs use: KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.\n"
        "Nothing here disturbs running programs: at worst they compile a kernel again.\n",
        run_cache},
-      {"tune", "what tuning found: ls, export, import, forget",
-       "usage: kiln tune ls [--json]                 every result: times, gain, schedule\n"
+      {"tune", "tunes the kernels of a recorded program; its results: ls, export, import, forget",
+       "usage: kiln tune TRACE [--again]             measures the kernels that a program run with KILN_RECORD=TRACE\n"
+       "                                            noted in TRACE.tuning/, and keeps what is fastest\n"
+       "       kiln tune ls [--json]                 every result: times, gain, schedule\n"
        "       kiln tune export [--output FILE]      the results as text, one line each\n"
        "       kiln tune import FILE...              takes such lines: those of other machines, too\n"
        "       kiln tune forget [--device NAME]      removes results, so that kernels are tuned again\n\n"
-       "Programs tune their kernels while they run (KILN_TUNE) and keep the results beside the cache. Lines may be\n"
+       "Programs also tune their kernels while they run (KILN_TUNE). Results are kept beside the cache. Lines may be\n"
        "sorted, mixed and doubled; of several for one kernel, size and device the newest counts.\n",
        run_tune},
   };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <kiln/tuning.h>
 
 #include "runtime/tool_report.h"
 #include "tools/kiln/cache_json.h"
@@ -57,6 +58,7 @@ llvm::json::Value report_json(const SystemReport& report, bool is_good) {
                                                                 {"path", json_text(report.cpu_compiler_path)}}},
                             {"default_device", report.default_device},
                             {"cache", cache_json(report.cache)},
+                            {"tuned", static_cast<std::int64_t>(tuning::records().size())},
                             {"environment", std::move(settings)},
                             {"problems", std::move(problems)}};
 }
@@ -99,6 +101,8 @@ std::string report_text(const SystemReport& report) {
   std::string text = fmt::format("kiln {}  {}\n  {}\n", report.version, report.library, report.build);
   text += devices_text(report);
   text += "\ncache: " + cache_text(report.cache);
+  if (const std::size_t tuned = tuning::records().size(); tuned > 0)
+    text += fmt::format("  {} result{} of tuning (kiln tune ls)\n", tuned, tuned == 1 ? "" : "s");
   text += "\nenvironment\n";
   std::vector<std::vector<std::string>> rows;
   for (const SettingReport& s : report.settings)

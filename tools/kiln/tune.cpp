@@ -1,24 +1,25 @@
-// tools/kiln/tune.cpp -- kiln tune ls, export, import, forget: what tuning found, here or elsewhere.
+// tools/kiln/tune.cpp -- kiln tune TRACE, ls, export, import, forget: what tuning finds, here or elsewhere.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
+#include <kiln/tuning.h>
 
-#include "runtime/tool_tuning.h"
+#include "runtime/tool_tune.h"
 #include "tools/kiln/command.h"
 #include "tools/kiln/text.h"
 
 namespace kiln::command {
 namespace {
 
-using tool::TunedKernel;
+using tuning::TunedKernel;
 
 /// "32 MiB": the size bucket that a record is for begins there.
 std::string bucket_text(int size) { return size_text(std::uint64_t{1} << size); }
 
 std::string gain_text(const TunedKernel& kernel) {
-  if (kernel.choice == kernel.heuristic) return "-";
+  if (std::string_view(kernel.choice) == kernel.heuristic) return "-";
   return fmt::format("{:.1f} %", 100 * (kernel.heuristic_us - kernel.choice_us) / kernel.heuristic_us);
 }
 
@@ -43,7 +44,7 @@ llvm::json::Array kernels_json(const std::vector<TunedKernel>& kernels) {
 int ls(Arguments& arguments) {
   const bool as_json = arguments.take_flag("--json");
   arguments.finish();
-  const std::vector<TunedKernel> kernels = tool::tuned_kernels();
+  const std::vector<TunedKernel> kernels = tuning::records();
   if (as_json) {
     print_json(kernels_json(kernels));
     return success;
@@ -54,7 +55,7 @@ int ls(Arguments& arguments) {
     rows.push_back(
         {kernel.name, bucket_text(kernel.size), fmt::format("{} ({} SMs)", kernel.device, kernel.multiprocessors),
          fmt::format("{:.2f} us", kernel.heuristic_us), fmt::format("{:.2f} us", kernel.choice_us), gain_text(kernel),
-         age_text(kernel.date), kernel.choice + (kernel.any_order ? " (any order)" : "")});
+         age_text(kernel.date), std::string(kernel.choice) + (kernel.any_order ? " (any order)" : "")});
   print(table(rows));
   return success;
 }
@@ -62,7 +63,8 @@ int ls(Arguments& arguments) {
 int export_records(Arguments& arguments) {
   const std::optional<std::string> path = arguments.take_value("--output");
   arguments.finish();
-  const std::string text = tool::export_tuning();
+  const std::vector<char> lines = tuning::export_records();
+  const std::string text(lines.begin(), lines.end());
   if (!path) {
     print(text);
     return success;
@@ -88,7 +90,7 @@ int import_records(Arguments& arguments) {
       continue;
     }
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const tool::TuningImport result = tool::import_tuning(text, true);
+    const tuning::Import result = tuning::import_records(text, true);
     print(
         fmt::format("{}: {} taken, {} known, {} not understood\n", path, result.taken, result.known, result.rejected));
     if (result.unwritten > 0) {
@@ -102,8 +104,33 @@ int import_records(Arguments& arguments) {
 int forget(Arguments& arguments) {
   const std::optional<std::string> device = arguments.take_value("--device");
   arguments.finish();
-  print(fmt::format("removed {}\n", tool::forget_tuning(device.value_or(""))));
+  print(fmt::format("removed {}\n", tuning::forget(device.value_or("").c_str())));
   return success;
+}
+
+void print_result(const tool::OfflineTuning& result, std::size_t done, std::size_t all) {
+  std::string text = fmt::format("[{}/{}] {}: ", done, all, result.name.empty() ? result.file : result.name);
+  if (!result.problem.empty()) {
+    text += (result.serious ? "problem: " : "not tuned: ") + result.problem;
+  } else if (result.choice == result.heuristic) {
+    text += fmt::format("nothing is faster than {:.2f} us", result.heuristic_us);
+  } else {
+    text += fmt::format("{:.2f} us instead of {:.2f} us with {}", result.choice_us, result.heuristic_us, result.choice);
+  }
+  print(text + (result.was_known ? " (known)\n" : "\n"));
+  std::fflush(stdout);
+}
+
+/// Measures what a program noted beside its trace.
+int tune(const std::string& trace, Arguments& arguments) {
+  const bool again = arguments.take_flag("--again");
+  arguments.finish();
+  int status = success;
+  tool::tune_offline(trace, again, [&](const tool::OfflineTuning& result, std::size_t done, std::size_t all) {
+    print_result(result, done, all);
+    if (result.serious) status = trouble;
+  });
+  return status;
 }
 
 }  // namespace
@@ -117,7 +144,8 @@ int run_tune(Arguments& arguments) {
   for (const Action action :
        {Action{"ls", ls}, {"export", export_records}, {"import", import_records}, {"forget", forget}})
     if (name == action.name) return action.run(arguments);
-  throw Misuse(name.empty() ? "what about tuning?" : fmt::format("kiln tune has no \"{}\"", name));
+  if (name.empty()) throw Misuse("what about tuning?");
+  return tune(name, arguments);
 }
 
 }  // namespace kiln::command

@@ -1,6 +1,7 @@
 // tests/unit/launch/tuning_test.cpp -- tuning online, on a fake GPU that says how long each launch takes.
 //
 // Each test runs this program again, with a cache directory of its own: sessions and records belong to a process.
+#include <kiln/tuning.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 
 #include "runtime/background.h"
 #include "runtime/runtime.h"
-#include "runtime/tool_tuning.h"
+#include "runtime/tool_tune.h"
 #include "tests/unit/launch/fake_gpu.h"
 #include "tests/unit/temporary.h"
 
@@ -78,14 +79,14 @@ class Workload {
 int tunes() {
   Workload work;
   work.settle();
-  CHECK(tool::kernels_being_tuned() == 0);
+  CHECK(tuning::undecided_kernels() == 0);
   CHECK(work.count("cuLaunchKernel") == 640);  // each call ran once
   CHECK(work.count("cuEventSynchronize") == 0 && work.count("cuStreamSynchronize") == 0);
   CHECK(work.last_had_block(512));
-  const auto records = tool::tuned_kernels();
+  const auto records = tuning::records();
   CHECK(records.size() == 1);
-  CHECK(records[0].choice.find("block=512") == 0);
-  CHECK(records[0].device == "Fake GPU" && records[0].multiprocessors == 132);
+  CHECK(std::string(records[0].choice).starts_with("block=512"));
+  CHECK(std::string(records[0].device) == "Fake GPU" && records[0].multiprocessors == 132);
   CHECK(std::abs(records[0].choice_us - 80) < 0.01 && std::abs(records[0].heuristic_us - 100) < 0.01);
   // Decided: a call asks the driver for nothing but the launch.
   fake_driver().calls.clear();
@@ -119,10 +120,10 @@ int keeps_the_heuristic() {
   Workload work;
   fake_driver().milliseconds_of = all_alike;
   work.settle();
-  CHECK(tool::kernels_being_tuned() == 0);
+  CHECK(tuning::undecided_kernels() == 0);
   CHECK(work.last_had_block(256));
-  const auto records = tool::tuned_kernels();
-  CHECK(records.size() == 1 && records[0].choice == records[0].heuristic);
+  const auto records = tuning::records();
+  CHECK(records.size() == 1 && std::string(records[0].choice) == records[0].heuristic);
   return right;
 }
 
@@ -131,7 +132,7 @@ int never_times() {
   work.settle();
   CHECK(work.count("cuEventRecord") == 0);
   CHECK(work.last_had_block(256));
-  CHECK(tool::tuned_kernels().empty());
+  CHECK(tuning::records().empty());
   return right;
 }
 
@@ -150,7 +151,7 @@ int never_times_captures() {
 int survives_faults() {
   for (const char* function : {"cuEventCreate", "cuEventRecord", "cuEventQuery", "cuEventElapsedTime"}) {
     for (const int skip : {0, 1, 5, 50}) {
-      const tool::TuningAfresh afresh;
+      const tuning::Afresh afresh;
       Workload work;
       fake_driver().faults[function] = {400, skip, 1};
       work.settle();
@@ -164,7 +165,7 @@ int survives_faults() {
 /// A candidate that cannot be loaded or launched is out; the call runs the heuristic's kernel instead.
 int survives_candidates() {
   {
-    const tool::TuningAfresh afresh;
+    const tuning::Afresh afresh;
     Workload work;
     work.run(20);
     runtime::wait_for_background();
@@ -178,15 +179,15 @@ int survives_candidates() {
       }
     }
     CHECK(thrown <= 3);
-    CHECK(tool::kernels_being_tuned() == 0);
+    CHECK(tuning::undecided_kernels() == 0);
   }
-  const tool::TuningAfresh afresh;
+  const tuning::Afresh afresh;
   Workload work;
   work.run(1);
   fake_driver().faults["cuLibraryLoadData"] = {1, 0, 100};
   work.settle();
   CHECK(work.count("cuLaunchKernel") == 641);
-  CHECK(tool::kernels_being_tuned() == 0);
+  CHECK(tuning::undecided_kernels() == 0);
   return right;
 }
 
@@ -203,6 +204,32 @@ int is_patient() {
   return right;
 }
 
+/// Uses the kernel once; KILN_RECORD is set.
+int notes_a_job() {
+  Workload work;
+  work.run(1);
+  CHECK(tuning::records().empty());
+  return right;
+}
+
+int tunes_what_was_noted() {
+  fake_driver().milliseconds_of = fast_in_large_blocks;
+  int results = 0, tuned = 0;
+  const auto take = [&](const tool::OfflineTuning& result, std::size_t, std::size_t) {
+    ++results;
+    tuned += result.problem.empty() && result.choice.starts_with("block=512") && result.choice_us < result.heuristic_us;
+    std::fprintf(stderr, "%s: %s %s\n", result.name.c_str(), result.choice.c_str(), result.problem.c_str());
+  };
+  tool::tune_offline(getenv("TUNING_TRACE"), false, take);
+  CHECK(results == 1 && tuned == 1);
+  CHECK(fake_driver().used == 0);
+  bool known = false;
+  tool::tune_offline(getenv("TUNING_TRACE"), false,
+                     [&](const tool::OfflineTuning& result, std::size_t, std::size_t) { known = result.was_known; });
+  CHECK(known);
+  return right;
+}
+
 const std::map<std::string, int (*)()> scenarios = {{"tunes", tunes},
                                                     {"begins_with_the_winner", begins_with_the_winner},
                                                     {"keeps_the_heuristic", keeps_the_heuristic},
@@ -210,6 +237,8 @@ const std::map<std::string, int (*)()> scenarios = {{"tunes", tunes},
                                                     {"never_times_captures", never_times_captures},
                                                     {"survives_faults", survives_faults},
                                                     {"survives_candidates", survives_candidates},
+                                                    {"notes_a_job", notes_a_job},
+                                                    {"tunes_what_was_noted", tunes_what_was_noted},
                                                     {"is_patient", is_patient}};
 
 // Run by the tests below, as a program of its own.
@@ -275,6 +304,19 @@ TEST_F(Tuning, ADamagedRecordIsIgnoredAndReplaced) {
 
 TEST_F(Tuning, FaultsOfEventsEndTheTuningAndNoCall) { EXPECT_EQ(run("survives_faults"), right); }
 TEST_F(Tuning, CandidatesThatFailAreOut) { EXPECT_EQ(run("survives_candidates"), right); }
+TEST_F(Tuning, WhatAProgramNotedIsTunedWithoutIt) {
+  const test::TemporaryDirectory traces;
+  const std::string trace = traces.path + "/trace.kiln";
+  {
+    const test::Variable record("KILN_RECORD", trace.c_str());
+    EXPECT_EQ(run("notes_a_job"), right);
+  }
+  ASSERT_EQ(test::files_below(trace + ".tuning").size(), 1u);
+  const test::Variable name("TUNING_TRACE", trace.c_str());
+  EXPECT_EQ(run("tunes_what_was_noted"), right);
+  EXPECT_EQ(run("begins_with_the_winner"), right);
+}
+
 TEST_F(Tuning, LateResultsAreNotWaitedFor) { EXPECT_EQ(run("is_patient"), right); }
 
 }  // namespace
