@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "dsl/shapes.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -99,10 +100,11 @@ Machine machine_of(runtime::DeviceId device) {
   return machine;
 }
 
-Machine machine_of_arch(const std::string& arch) {
+Machine machine_of_arch(const std::string& arch, detail::Where where) {
   if (arch == "cpu") return machine_of({runtime::DeviceKind::cpu, 0});
   if (!arch.starts_with("sm_") && !arch.starts_with("compute_"))
-    fail<DeviceError>("no architecture is called '{}'; write \"sm_90\", \"compute_80\" or \"cpu\"", arch);
+    fail<DeviceError>("no architecture is called '{}'{}; write \"sm_90\", \"compute_80\" or \"cpu\"", arch,
+                      place(where));
   Machine machine{{runtime::DeviceKind::cuda, 0}, arch, {}};
   describe_typical(capability_of(arch), machine.traits);
   return machine;

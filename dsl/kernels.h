@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include <kiln/detail/bridge.h>
+
 #include "codegen/emit/emit.h"
 #include "runtime/runtime.h"
 
@@ -19,7 +21,7 @@ struct Machine {
 /// The machine that `device` is. Throws DeviceError when it cannot be used.
 Machine machine_of(runtime::DeviceId device);
 /// The machine of an architecture named by the user, which need not be present: "sm_80", "compute_90", ...
-Machine machine_of_arch(const std::string& arch);
+Machine machine_of_arch(const std::string& arch, detail::Where where = {});
 
 struct CodeFlags {
   bool contract = true, fast_math = false, lineinfo = false;

@@ -38,14 +38,15 @@ std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
   const std::shared_ptr<const Trace> trace = table.trace(call);
+  SpecializationList* const known = call.group ? &SiteTable::of(*call.group).specializations : nullptr;
   try {
     const detail::Call placed = with_place(call, *trace);
-    return finish(draft(*trace, placed, device, machine), placed, machine);
+    return finish(draft(*trace, placed, device, machine), placed, machine, known);
   } catch (const ShapeError&) {
     // Expressions of one type share a site: record again, so that the message names this line and not the first one's.
     const std::shared_ptr<const Trace> fresh = record(call);
     const detail::Call placed = with_place(call, *fresh);
-    return finish(draft(*fresh, placed, device, machine), placed, machine);
+    return finish(draft(*fresh, placed, device, machine), placed, machine, known);
   }
 }
 
@@ -113,6 +114,8 @@ SiteTable::~SiteTable() {
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
+
+Specializations* specializations(Site& group) { return dsl::SiteTable::of(group).specializations.list(); }
 
 void seal(Site& group) { dsl::SiteTable::of(group).signatures.seal(); }
 

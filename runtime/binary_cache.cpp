@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <list>
 #include <mutex>
@@ -117,7 +118,10 @@ Result load_or_compile(CacheKey key, const KernelSource& source, const CompileOp
     binary->options = options;
     return binary;
   }
+  const auto start = std::chrono::steady_clock::now();
   *binary = replacement ? replacement(source, options) : compile(source, options);
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  binary->compile_ms = elapsed.count();
   binary->options = options;
   count([](CacheCounters& counters) { ++counters.compiles; });
   if (enabled) publish(*disk, key, *binary, source);

@@ -44,6 +44,7 @@ struct Binary {
   int spill_bytes = -1;
   int shared_bytes = 0;  ///< static shared memory
   int local_bytes = 0;
+  double compile_ms = 0;   ///< what compiling it took; 0: it was not compiled here
   std::string ptx;         ///< only when asked for (inspect)
   std::string log;         ///< compiler's log, warnings included
   CompileOptions options;  ///< what it was compiled with; a backend that cannot load the image compiles it again

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/column_reduction.h"
 #include "codegen/schedule/launch_wish.h"
 
 namespace kiln::codegen {
@@ -238,7 +239,7 @@ class Candidates {
       schedule.columns = columns;
       schedule.vector = vector;
       if ((columns <= base_.columns || columns <= kept / vector) &&
-          column_shared_bytes(kernel_, schedule) <= static_shared)
+          columns_shared_bytes(kernel_, schedule) <= static_shared)
         add(schedule);
     };
     side_by_side(base_.columns / 2, base_.vector);

@@ -30,7 +30,4 @@ std::string apply_wish(const Kernel& kernel, const Extents& extents, const Launc
 /// kernels of one run become such kernels for a smaller grid than they need. Returns what would do; empty when done.
 std::string apply_grid(const LaunchWish& wish, Schedule& schedule, LaunchShape& shape);
 
-/// Shared memory through which the threads of a block join the states of their columns.
-std::uint64_t column_shared_bytes(const Kernel& kernel, const Schedule& schedule);
-
 }  // namespace kiln::codegen

@@ -28,6 +28,7 @@
 #include <kiln/array.h>
 #include <kiln/inspect.h>
 #include <kiln/eval.h>
+#include <kiln/print.h>
 #include <kiln/create.h>
 #include <kiln/scatter.h>
 #include <kiln/options.h>

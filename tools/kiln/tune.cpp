@@ -1,4 +1,5 @@
 // tools/kiln/tune.cpp -- kiln tune TRACE, ls, export, import, forget: what tuning finds, here or elsewhere.
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -8,6 +9,7 @@
 
 #include "runtime/tool_tune.h"
 #include "tools/kiln/command.h"
+#include "tools/kiln/json.h"
 #include "tools/kiln/text.h"
 
 namespace kiln::command {
@@ -23,21 +25,23 @@ std::string gain_text(const TunedKernel& kernel) {
   return fmt::format("{:.1f} %", 100 * (kernel.heuristic_us - kernel.choice_us) / kernel.heuristic_us);
 }
 
-llvm::json::Array kernels_json(const std::vector<TunedKernel>& kernels) {
-  llvm::json::Array list;
+std::int64_t nanoseconds(double microseconds) { return std::llround(1e3 * microseconds); }
+
+Json kernels_json(const std::vector<TunedKernel>& kernels) {
+  Json list = Json::array();
   for (const TunedKernel& kernel : kernels)
-    list.push_back(llvm::json::Object{{"kernel", kernel.kernel},
-                                      {"name", json_text(kernel.name)},
-                                      {"device", json_text(kernel.device)},
-                                      {"multiprocessors", kernel.multiprocessors},
-                                      {"least_bytes", std::int64_t{1} << kernel.size},
-                                      {"choice", json_text(kernel.choice)},
-                                      {"heuristic", json_text(kernel.heuristic)},
-                                      {"any_order", kernel.any_order},
-                                      {"choice_us", kernel.choice_us},
-                                      {"heuristic_us", kernel.heuristic_us},
-                                      {"runs", static_cast<std::int64_t>(kernel.runs)},
-                                      {"date", kernel.date}});
+    list.push_back(Json::object({{"kernel", kernel.kernel},
+                                 {"name", kernel.name},
+                                 {"device", kernel.device},
+                                 {"multiprocessors", kernel.multiprocessors},
+                                 {"least_bytes", std::int64_t{1} << kernel.size},
+                                 {"choice", kernel.choice},
+                                 {"heuristic", kernel.heuristic},
+                                 {"any_order", kernel.any_order},
+                                 {"choice_ns", nanoseconds(kernel.choice_us)},
+                                 {"heuristic_ns", nanoseconds(kernel.heuristic_us)},
+                                 {"runs", kernel.runs},
+                                 {"date", kernel.date}}));
   return list;
 }
 
@@ -46,7 +50,7 @@ int ls(Arguments& arguments) {
   arguments.finish();
   const std::vector<TunedKernel> kernels = tuning::records();
   if (as_json) {
-    print_json(kernels_json(kernels));
+    print(kernels_json(kernels).text());
     return success;
   }
   std::vector<std::vector<std::string>> rows = {
