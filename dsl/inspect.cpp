@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dsl/bundled.h"
 #include "dsl/compile_places.h"
 #include "dsl/drafting.h"
 #include "dsl/explain.h"
@@ -10,6 +11,7 @@
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
+#include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "support/check.h"
 
@@ -139,13 +141,14 @@ void precompile(Site& site, const Call& call, const char* arch) {
   const dsl::Machine machine = arch ? dsl::machine_of_arch(arch, call.where) : dsl::machine_of(dsl::current_device());
   const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
-  const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
+  dsl::record_call(*trace, call, device);
+  const dsl::PlannedCall planned = dsl::plan_call(*trace, call, device, machine);
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
-  const auto record = dsl::describe(draft, call, arch ? arch : dsl::device_text(dsl::current_device()));
-  for (const dsl::DraftKernel& kernel : draft.kernels) {
-    const KernelSource source = dsl::emit(kernel.kernel, kernel.schedule, machine, flags);
+  const auto record = dsl::describe(planned.draft, call, arch ? arch : dsl::device_text(dsl::current_device()));
+  for (const dsl::DraftKernel& kernel : planned.draft.kernels) {
+    const KernelSource source = dsl::emit(kernel.kernel, kernel.schedule, planned.machine, flags);
     const auto binary = dsl::naming_places(kernel.kernel, call.where, [&] {
-      return runtime::cached_binary(source, dsl::compile_options(machine, flags));
+      return runtime::cached_binary(source, dsl::compile_options(planned.machine, flags));
     });
     record->add_kernel(source.entry, *binary);
   }

@@ -8,6 +8,7 @@
 #include "dsl/compile_places.h"
 #include "dsl/kernels.h"
 #include "dsl/shapes.h"
+#include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "support/check.h"
 #include "support/log.h"
@@ -85,6 +86,8 @@ RawProgram::RawProgram(const RawDefinition& definition) : where_(definition.wher
   options_.contract = definition.code.contract;
   options_.fast_math = definition.code.fast_math;
   options_.lineinfo = definition.code.lineinfo;
+  // Here and not at the first launch, which a machine without a GPU never comes to.
+  dsl::record_cuda_kernel(source_, options_, "raw kernel " + source_.expression, "raw kernel" + dsl::place(where_));
 }
 
 std::string RawProgram::place(Where launch) const { return dsl::place(launch.file ? launch : where_); }

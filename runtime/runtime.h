@@ -64,6 +64,7 @@ std::string disassembler();
 /// Counters for tests and `kiln cache stats`; monotonic per process.
 struct CacheCounters {
   std::uint64_t compiles = 0, memory_hits = 0, disk_hits = 0, disk_misses = 0, disk_rejects = 0, disk_errors = 0;
+  std::uint64_t bundle_hits = 0, bundle_misses = 0;
 };
 CacheCounters cache_counters();
 

@@ -43,5 +43,6 @@
 #include <kiln/graph.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
+#include <kiln/bundle.h>
 #include <kiln/error.h>
 // clang-format on

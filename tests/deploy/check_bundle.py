@@ -52,6 +52,11 @@ def check_ls(folder, bundle):
     check(first["title"] == "gelu f32[n]" and first["target"] == "sm_90" and first["kind"] == "cubin" and
           len(first["identity"]) == 64 and len(first["image_digest"]) == 64 and first["registers"] == 32 and
           first["options"] == "contract", str(first))
+    strange = folder / 'a"b\\c\n\udcff.klb'  # JSON is UTF-8, whatever files are called
+    strange.write_bytes(bundle.read_bytes())
+    path = json.loads(run(kiln, "bundle", "ls", "--json", strange))["path"]
+    check(path.endswith('/a"b\\c\n\ufffd.klb'), f"a path as JSON: {path!r}")
+    strange.unlink()
     empty = folder / "empty.klb"
     run(make_bundle, empty)
     check(run(kiln, "bundle", "ls", empty).endswith("0 kernels, 0 images, 128 B\n"), "an empty bundle")

@@ -162,7 +162,8 @@ int run_bundle(Arguments& arguments) {
     int (*run)(Arguments&);
   };
   const std::string name = arguments.take_word();
-  for (const Action action : {Action{"ls", ls}, {"verify", verify}, {"merge", merge}, {"diff", diff}})
+  for (const Action action :
+       {Action{"build", run_bundle_build}, {"ls", ls}, {"verify", verify}, {"merge", merge}, {"diff", diff}})
     if (name == action.name) return action.run(arguments);
   throw Misuse(name.empty() ? "what about the bundle?" : fmt::format("kiln bundle has no \"{}\"", name));
 }

@@ -82,17 +82,17 @@ TEST(BundleDamageTest, NoFlippedBitGivesAWrongKernel) {
 }
 
 // Checksums that fit do not help: every field is checked by itself.
-struct Case {
+struct Forged {
   const char* expected;
   void (*forge)(Forgery&);
 };
 constexpr std::uint64_t huge = ~std::uint64_t{0};
 
-void expect_problems(std::span<const Case> cases) {
+void expect_problems(std::span<const Forged> cases) {
   const std::string good = small_bundle();
   ASSERT_EQ(Forgery(good).problem(), "");
   int number = 0;
-  for (const Case& test : cases) {
+  for (const Forged& test : cases) {
     Forgery forgery(good);
     test.forge(forgery);
     const std::string problem = forgery.problem();
@@ -103,7 +103,7 @@ void expect_problems(std::span<const Case> cases) {
 }
 
 TEST(BundleDamageTest, ForgedHeadersAndImagesAreNoticed) {
-  const Case cases[] = {
+  const Forged cases[] = {
       {"the length of its header is wrong", [](Forgery& f) { f.put<std::uint32_t>(12, 64); }},
       {"and says", [](Forgery& f) { f.put<std::uint64_t>(16, huge); }},
       {"its manifest is longer than the file", [](Forgery& f) { f.put<std::uint64_t>(24, huge - 127); }},
@@ -134,7 +134,7 @@ TEST(BundleDamageTest, ForgedHeadersAndImagesAreNoticed) {
 }
 
 TEST(BundleDamageTest, ForgedKernelsTuningsAndTextsAreNoticed) {
-  const Case cases[] = {
+  const Forged cases[] = {
       {"kernel 0: its image is not there", [](Forgery& f) { f.put<std::uint32_t>(f.kernel(0) + 32, ~0u); }},
       {"an image belongs to no kernel",
        [](Forgery& f) {
@@ -193,7 +193,7 @@ TEST(BundleDamageTest, ForgedBytesAreRefusedOrCanonical) {
 }
 
 TEST(BundleDamageTest, OtherFilesAreNamed) {
-  struct Case {
+  struct Foreign {
     std::string bytes;
     const char* expected;
   };
@@ -201,7 +201,7 @@ TEST(BundleDamageTest, OtherFilesAreNamed) {
   std::string future = good, past = good;
   future[8] = 2;
   past[8] = 0;
-  const Case cases[] = {
+  const Foreign cases[] = {
       {"", "it is empty"},
       {good.substr(0, 5), "it ends after a few bytes"},
       {"\x7f"
@@ -215,7 +215,7 @@ TEST(BundleDamageTest, OtherFilesAreNamed) {
       {future, "its format is version 2, this kiln reads version 1: install the kiln that made it, or build it again"},
       {past, "its format is version 0, this kiln reads version 1: build it again"},
   };
-  for (const Case& test : cases) {
+  for (const Foreign& test : cases) {
     const std::string problem = problem_of(test.bytes);
     EXPECT_NE(problem.find(test.expected), std::string::npos) << problem;
     EXPECT_TRUE(problem.starts_with("cannot use the bundle test.klb: ")) << problem;
