@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/loaded_bundles.h"
 #include "runtime/tuning_control.h"
 #include "runtime/tuning_store.h"
 #include "support/env.h"
@@ -108,6 +109,7 @@ std::vector<codegen::Candidate> candidates_of(const DraftKernel& draft, const Ma
 /// The schedule that won, where that is known.
 void take_record(DraftKernel& draft) {
   if (runtime::tuning_afresh) return;
+  runtime::looks_in_bundles();  // opens them: they bring results of tuning
   std::optional<runtime::TuningRecord> record = runtime::TuningStore::instance().find(draft.tunable->key);
   if (!record) return;
   for (const codegen::Candidate& candidate : draft.tunable->candidates) {

@@ -23,10 +23,11 @@ std::span<const Command> commands() {
        run_cache},
       {"bundle", "files of precompiled kernels: build, ls, verify, merge, diff",
        "usage: kiln bundle build RECORD... [--arch sm_80,sm_90,...] [--ptx sm_80,...] [--cpu x86-64-v3,aarch64,...]\n"
-       "                         [--jobs N] -o BUNDLE\n"
+       "                         [--tuning FILE,...] [--jobs N] -o BUNDLE\n"
        "                                            compiles what KILN_RECORD=RECORD noted: machine code for GPUs, PTX "
        "for\n"
-       "                                            later ones, objects for CPUs. Needs the compilers, and no GPU\n"
+       "                                            later ones, objects for CPUs. Needs the compilers, and no GPU.\n"
+       "                                            FILE: results of tuning from `kiln tune export`\n"
        "       kiln bundle ls BUNDLE [--json]       every image: kernel, target, size, resources, compiler\n"
        "       kiln bundle verify BUNDLE [--json]   compares every byte with its checksum; status 1 if one is damaged\n"
        "       kiln bundle merge BUNDLE... -o BUNDLE [--json]\n"
