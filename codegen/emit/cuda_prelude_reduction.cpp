@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 37> table = {{
+constexpr std::array<Snippet, 42> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -169,6 +169,34 @@ DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, flo
   e = fmaf(left ? e1 : e0, exp2_approximate(below * 0x1.715476p+0f), left ? e0 : e1);
 }
 )"},
+    {"raised_base", "", R"(
+DEVICE float raised_base(float base, float m) {  // follows m only where that is above it by more than 1
+  return m > base + 1.0f ? m : base;
+}
+)"},
+    {"add_exponentials", "exp2_approximate two_sum", R"(
+// To e, a sum of exp(x - base), and low, what rounding lost of it, another sum of exp(x - next). No number of small
+// steps of the maximum adds up roundings of e: each change of the base divides it by more than e.
+DEVICE void add_exponentials(float& e, float& low, float& base, float next, float sum) {
+  if (base != next) {
+    const float scale = exp2_approximate((base - next) * 0x1.715476p+0f);
+    e *= scale, low *= scale, base = next;
+  }
+  e = two_sum(e, sum, low);
+}
+)"},
+    {"accumulate_logsumexp", "raised_base add_exponentials maximum_f32", R"(
+DEVICE void accumulate_logsumexp(float& m, float& e, float& base, float& low, float m1, float e1) {
+  m = maximum_f32(m, m1);
+  const float next = raised_base(base, m);
+  add_exponentials(e, low, base, next, m1 == next ? e1 : e1 * exp2_approximate((m1 - next) * 0x1.715476p+0f));
+}
+)"},
+    {"total_logsumexp", "exp2_approximate add_low", R"(
+DEVICE float total_logsumexp(float m, float e, float base, float low) {  // the sum of exp(x - m)
+  return add_low(e, low) * (base == m ? 1.0f : exp2_approximate((base - m) * 0x1.715476p+0f));
+}
+)"},
     {"tree_logsumexp", "exp2_approximate maximum_f32 exponential_base", R"(
 template <int N>
 DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e are left in m[0] and e[0]
@@ -198,6 +226,18 @@ DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float m
   const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean0;
   mean = fmaf(difference, share, mean0);
   sum = fmaf(difference * (n0 * share), difference, sum0 + sum1);
+}
+)"},
+    {"accumulate_deviations", "reciprocal_approximate two_sum", R"(
+// The same where n0 grows from batch to batch: what rounding loses of the mean and of the sum is kept, so that a mean
+// which moves by less than its last place still moves.
+DEVICE void accumulate_deviations(float& n, float& mean, float& sum, float& mean_low, float& sum_low, float n1,
+                                  float mean1, float sum1) {
+  const float n0 = n;
+  n = n0 + n1;
+  const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean - mean_low;
+  mean = two_sum(mean, __fmul_rn(difference, share), mean_low);
+  sum = two_sum(sum, fmaf(difference * (n0 * share), difference, sum1), sum_low);
 }
 )"},
     {"tree_deviations", "", R"(

@@ -32,7 +32,10 @@ std::string RowWriter::schedule_text() const {
 
 void RowWriter::statements() {
   for (std::size_t pass = 0; pass < passes_count(); ++pass)
-    declare_state(state_type(pass), monoids_[pass], schedule_.lanes > 1, runs_on(pass));
+    declare_state(state_type(pass), monoids_[pass], schedule_.lanes > 1,
+                  !runs_on(pass)            ? Running::none
+                  : sums_exponentials(pass) ? Running::totals
+                                            : Running::batches);
   if (kernel_.reduced > 1) {
     std::string count = extent(static_cast<std::size_t>(kept()));
     for (int axis = kept() + 1; axis < kernel_.rank; ++axis) count += " * " + extent(static_cast<std::size_t>(axis));
@@ -208,7 +211,7 @@ void RowWriter::passes() {
     if (!schedule_.resident || !schedule_.whole_rows || is_cluster())
       line("const {} identity{} = {};", state_type(pass), pass, identity(pass));
     if (!schedule_.resident || is_cluster()) line("{} s{} = identity{};", state_type(pass), pass, pass);
-    if (runs_on(pass)) line("{0} low{1} = {0}();", state_type(pass), pass);
+    if (runs_on(pass)) line("{} low{} = {};", state_type(pass), pass, nothing_lost(pass));
     choose_summed_terms(pass);
     each_tile([&](bool predicated) { accumulate_tile(pass, predicated); });
     if (runs_on(pass)) line("s{0} = total(s{0}, low{0});", pass);

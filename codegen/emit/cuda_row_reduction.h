@@ -40,7 +40,7 @@ class RowWriter : public ReductionWriter {
   std::string packed_maximum(NodeId value);
   std::string unknown_one() const;
   /// True where batches are joined to a running state.
-  bool runs_on(std::size_t pass) const { return (!schedule_.resident || is_cluster()) && !sums_exponentials(pass); }
+  bool runs_on(std::size_t) const { return !schedule_.resident || is_cluster(); }
   bool is_lone_maximum(std::size_t pass) const {
     return monoids_[pass].size() == 1 && monoids_[pass][0].kind == Reduction::max;
   }

@@ -130,6 +130,24 @@ void ReductionPrinter::for_vectors(const std::string& from, const std::string& t
   end_if(b, block);
 }
 
+void ReductionPrinter::for_pieces(const std::string& first, const std::string& last, std::int64_t step,
+                                  const std::vector<NodeId>& joined, const Piece& piece,
+                                  const std::function<void()>& settle) {
+  if (std::none_of(joined.begin(), joined.end(), [&](NodeId id) { return state_of(id).is_running(); }))
+    return piece(first, last);
+  const CountedLoop pieces = begin_loop(b, first, last, step);
+  piece(pieces.counter, scalar_least(b, scalar_add(b, pieces.counter, fmt::format("{}", step)), last));
+  settle();
+  end_loop(b, pieces);
+}
+
+void ReductionPrinter::store_outputs(bool of_elements, const std::string& i, const IrValue* mask) {
+  for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
+    if (is_store_per_element(k) == of_elements)
+      store_vector(b, states[kernel.first_store() + k], i, body_.output(k, output_type(k)), mask ? mask->text : "");
+  }
+}
+
 void ReductionPrinter::load_vectors(const std::vector<NodeId>& nodes, const std::string& i, const IrValue* mask) {
   for (const NodeId id : nodes) {
     const Node& node = kernel.body[id];

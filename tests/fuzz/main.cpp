@@ -11,6 +11,7 @@
 #include <kiln/kiln.h>
 
 #include "tests/fuzz/program.h"
+#include "tests/fuzz/statements.h"
 
 namespace {
 
@@ -23,7 +24,8 @@ struct Settings {
 
 const char* usage =
     "kiln_fuzz [--seed N] [--count N] [--threads N] [--device cpu|cuda] [--compile ARCH] [--failures N] [--print]\n"
-    "Programs of seeds N, N+1, ...; --compile sm_90 compiles them for an architecture that need not be present, and\n"
+    "Programs of seeds N, N+1, ... (multiples of 8: scatters, histograms, ufuncs, user functions); --compile sm_90 "
+    "compiles them for an architecture that need not be present, and\n"
     "--print shows them, instead of running them.\n";
 
 bool parse(int argc, char** argv, Settings& settings) {
@@ -71,7 +73,14 @@ class Fuzzer {
     for (;;) {
       const std::uint64_t i = next_++;
       if (i >= settings_.count || failures_ >= settings_.most_failures) return;
-      const fuzz::Program program = fuzz::generate(settings_.first + i);
+      const std::uint64_t seed = settings_.first + i;
+      if (seed % 8 == 0 && settings_.arch.empty()) {  // what is no node of a program
+        const std::string problem = fuzz::check_statement(seed);
+        ++done_;
+        if (!problem.empty()) report(seed, problem);
+        continue;
+      }
+      const fuzz::Program program = fuzz::generate(seed);
       const std::string problem = check(program);
       ++done_;
       if (!problem.empty()) report(program, problem);
@@ -80,6 +89,13 @@ class Fuzzer {
 
   std::string check(const fuzz::Program& program) const {
     return settings_.arch.empty() ? fuzz::check(program) : fuzz::compile(program, settings_.arch);
+  }
+
+  void report(std::uint64_t seed, const std::string& problem) {
+    ++failures_;
+    const std::lock_guard lock(output_);
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), problem.c_str());
+    std::fflush(stdout);
   }
 
   void report(const fuzz::Program& program, const std::string& problem) {

@@ -144,10 +144,14 @@ Mapping apply_view(const View& view, const Shape& from) {
       result.shape = from;
       for (std::int64_t i = 0; i < count(from); ++i) {
         Shape index = unravel(i, from);
-        for (std::size_t axis = 0; axis < rank; ++axis)
-          index[axis] =
-              *shifts::source(static_cast<shifts::Beyond>(numbers[0]), index[axis] - numbers[axis + 1], from[axis]);
-        result.source.push_back(ravel(index, from));
+        bool inside = true;
+        for (std::size_t axis = 0; axis < rank; ++axis) {
+          const auto beyond = static_cast<shifts::Beyond>(numbers[0]);
+          const auto position = shifts::source(beyond, index[axis] - numbers[axis + 1], from[axis]);
+          inside = inside && position;
+          index[axis] = position.value_or(0);
+        }
+        result.source.push_back(inside ? ravel(index, from) : -1);
       }
       return result;
   }
