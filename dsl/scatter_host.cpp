@@ -173,4 +173,13 @@ void scatter_on_host(const ScatterJob& job) {
   KILN_INTERNAL_CHECK(false, "a scatter into {}", kiln::name_of(job.type));
 }
 
+void order_on_host(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order) {
+  ScatterJob job;
+  job.keys = keys;
+  job.count = count;
+  job.bins = bins;
+  const Sorted sorted = sort_by_bin(job);
+  std::fill(std::copy(sorted.order.begin(), sorted.order.end(), order), order + count, 0u);
+}
+
 }  // namespace kiln::dsl

@@ -16,6 +16,7 @@ RowWriter::RowWriter(const Kernel& kernel, const Schedule& schedule, const EmitO
     : ReductionWriter(kernel, schedule, options), held_(held_accesses(kernel)) {
   KILN_INTERNAL_CHECK(!schedule.split || (passes_count() == 1 && !stages_.has_element_outputs),
                       "rows shared by blocks take one pass, not {}", passes_count());
+  if (schedule.vector > 1) find_gathered_rows();
 }
 
 std::string RowWriter::schedule_text() const {
@@ -250,6 +251,7 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   std::copy_if(loads.begin(), loads.end(), std::back_inserter(iotas), [&](std::size_t a) { return is_iota(a); });
   line("{} t{}[{}];", state_type(pass), pass, schedule_.items);
   open_vectors(iotas, predicated);
+  load_gathered_rows(roots, predicated);
   const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
   const std::string u = schedule_.items > 1 ? "u" : "0";
   if (const std::string maximum = by_element || !is_lone_maximum(pass) ? "" : packed_maximum(roots[0]);

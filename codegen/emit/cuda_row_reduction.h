@@ -76,6 +76,11 @@ class RowWriter : public ReductionWriter {
   std::vector<std::size_t> held_loads() const;
   void read_shared(std::span<const std::size_t> loads);
 
+  // cuda_gathers.cpp: rows of other memory that an index of the row names.
+  void find_gathered_rows();
+  /// The vectors at hand of those that the values below `roots` read.
+  void load_gathered_rows(std::span<const NodeId> roots, bool predicated);
+
   // cuda_row_access.cpp: positions along the row, loads and stores.
   int kept() const { return kernel_.rank - kernel_.reduced; }
   std::size_t last() const { return static_cast<std::size_t>(kernel_.rank - 1); }

@@ -19,6 +19,7 @@
 //               reduction of no elements is a ShapeError.
 #pragma once
 
+#include <kiln/detail/stretches.h>
 #include <kiln/jit.h>
 #include <kiln/shift.h>
 
@@ -104,18 +105,6 @@ Perhaps<Sym<T>, B> join_present(const Sym<T>& values, const B& present) {
                       JoinPresent<F>{});
 }
 
-/// Each element looks through all indices: in any order the same bits, and no element is written twice.
-template <class F>
-struct AtEach {
-  template <class T, class I, class V>
-  auto operator()(const Sym<T>& target, const Sym<I>& indices, const Sym<V>& values) const {
-    const auto position = kiln::index(target, 0).unsqueeze(-1);
-    const auto wrapped = kiln::cast<std::int64_t>(indices);
-    const auto found = join_present<F>(values.template astype<T>(), wrapped == position);
-    return kiln::where(found.second, F{}(target, found.first), target);
-  }
-};
-
 template <class F>
 struct ReduceStretches {
   template <class T, class I>
@@ -195,19 +184,30 @@ class Ufunc {
   }
   /// NumPy's reduceat along the last axis: {.., starts} from {.., n} and the integer vector `starts`. Stretch i runs
   /// from starts[i] to starts[i + 1], the last one to the end; one that does not start before the next is the element
-  /// at its start. Allocates the result, as a call does; inside kl::jit it is recorded. Every stretch looks at the
-  /// whole axis: for few stretches.
+  /// at its start; one that starts outside the axis is 0. The elements of a stretch keep their order: the function need
+  /// not be commutative. Allocates the result, as a call does: {.., n} elements and s stretches cost n + 2 s log2(n)
+  /// joins, in log2(n) kernels. Inside kl::jit it is recorded, and then every stretch looks at the whole axis: for few
+  /// stretches.
   template <class X, class S>
-  auto reduceat(const X& x, const S& starts) const {
-    if constexpr (detail::require_binary<F, X>()) return reduceat_(x, starts);
+  auto reduceat(const X& x, const S& starts, detail::Where w = detail::Where::current()) const {
+    if constexpr (detail::require_binary<F, X>()) {
+      if constexpr (detail::role_of<X> == detail::Role::traced) {
+        return reduceat_(x, starts);
+      } else {
+        using T = typename detail::ElementOf<detail::Operand<X>::type.type>::type;
+        return detail::reduce_stretches<F, T>(x, starts, w);
+      }
+    }
   }
   /// NumPy's at: joins each value to the element of `target`, a vector, that its index names; an index may come again.
-  /// Indices (an integer vector) that name no element do nothing. The function is associative and commutative. Every
-  /// element looks at all indices: for small targets; kl::scatter_add and its kin serve sums and extremes of many.
+  /// Indices (an integer vector) that name no element do nothing. The function is associative; values of one element
+  /// join in their order. They are sorted first, so that n elements and m values cost m log2(m) joins;
+  /// kl::scatter_add and its kin are faster for sums and extremes.
   template <class X, class S, class V>
-  void at(X&& target, const S& indices, const V& values) const {
+  void at(X&& target, const S& indices, const V& values, detail::Where w = detail::Where::current()) const {
     if constexpr (detail::require_binary<F, std::remove_cvref_t<X>>()) {
-      at_.into(target)(target, indices, values);
+      using T = typename detail::ElementOf<detail::Operand<std::remove_cvref_t<X>>::type.type>::type;
+      detail::join_at<F, T>(target, indices, values, w);
     }
   }
 
@@ -223,7 +223,6 @@ class Ufunc {
     }
   }
 
-  static constexpr Jit<detail::AtEach<F>> at_{detail::AtEach<F>{}};
   static constexpr Jit<detail::ReduceStretches<F>> reduceat_{detail::ReduceStretches<F>{}};
   Jit<F> jit_;
   [[no_unique_address]] I identity_;

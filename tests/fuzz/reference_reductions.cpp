@@ -76,9 +76,10 @@ Number prod(const Values& values, DType type) {
   const DType compute = computing_type(type);
   const Real u = unit_roundoff(compute), highest = compute == DType::f32 ? 127 : 1023;
   Real up = 0, down = 0, total = 1, high = 1;
-  bool has_infinity = false, has_zero = false, may_be_zero = false;
+  bool has_infinity = false, has_zero = false, may_be_zero = false, is_negative = false;
   for (const Number& v : values) {
     if (std::isnan(v.x)) return v;
+    is_negative = is_negative != std::signbit(v.x);
     total *= v.x;
     has_infinity = has_infinity || std::isinf(v.x), has_zero = has_zero || (v.x == 0 && v.error == 0);
     may_be_zero = may_be_zero || std::fabs(v.x) <= v.error;
@@ -90,7 +91,7 @@ Number prod(const Values& values, DType type) {
   if (has_infinity && has_zero) return of_value(std::nanl(""));
   const bool overflows = up > highest - 1, underflows = down > highest - 2;
   if (has_infinity) return underflows || may_be_zero ? unknown() : of_value(total);
-  if (has_zero) return overflows ? unknown() : of_value(0);
+  if (has_zero) return overflows ? unknown() : of_value(is_negative ? -0.0L : 0.0L);
   if (overflows || (underflows && !may_be_zero)) return unknown();
   Number n = of_value(total);
   n.error = high - std::fabs(total) + 4 * u * std::fabs(total) + least(compute);

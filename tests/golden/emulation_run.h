@@ -85,7 +85,8 @@ template <class Arguments>
 void run(const Case& test, void (*kernel)(const Arguments), const Call& call) {
   const auto arguments = fill<Arguments>(test, call);
   const codegen::Schedule schedule = schedule_of(test);
-  const bool synchronises = schedule.form == codegen::Template::transpose || schedule.bins > 0;
+  const bool synchronises =
+      schedule.form == codegen::Template::transpose || schedule.bins > 0 || test.kernel.reduced > 0;
   emulation::launch(shape_of(test), synchronises, [&] { kernel(arguments); });
 }
 
