@@ -262,4 +262,17 @@ TEST_P(SumsAccuracy, sums_by_index) {
   }
 }
 
+// Rule: the same in f64, whose sums no wider type could hold.
+TEST_P(SumsAccuracy, sums_by_index_in_f64) {
+  constexpr std::int64_t n = 2'000'000;
+  const std::vector<double> values(n, 0.1);
+  const std::vector<std::int64_t> places(n, 1);
+  kl::Array<double> sums = kl::zeros<double>({3}), of_one = kl::zeros<double>({3});
+  kl::scatter_add(sums, kl::from_host(places), kl::from_host(values));
+  kl::scatter_add(of_one, kl::from_host(places), 0.1);
+  const Real want = static_cast<Real>(n) * 0.1, bound = depth_of(n) * 0x1p-53L * want;
+  EXPECT_LE(std::fabs(sums.to_host()[1] - want), bound);
+  EXPECT_LE(std::fabs(of_one.to_host()[1] - want), bound);
+}
+
 }  // namespace

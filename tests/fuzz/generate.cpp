@@ -149,7 +149,9 @@ int Generator::number(DType type) {
   if (kiln::is_complex(type)) return as_type(number(kiln::real_of(type)), type);
   Node scalar{.kind = random_.chance(50) ? NodeKind::scalar : NodeKind::literal, .type = type};
   const bool whole = !kiln::is_floating(type);
-  scalar.value = whole ? random_.below(7) : static_cast<double>(random_.below(33) - 16) / 8;
+  scalar.value = type == DType::b1 ? random_.below(2)
+                 : whole           ? random_.below(7)
+                                   : static_cast<double>(random_.below(33) - 16) / 8;
   return add(scalar);
 }
 

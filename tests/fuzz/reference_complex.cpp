@@ -202,7 +202,7 @@ Number spread(Function function, const Values& values, DType type, int ddof) {
     error += 2 * d * slack + slack * slack;
   }
   const Real divisor = function == Function::norm ? 1 : n - ddof;
-  if (divisor <= 0) return unknown();
+  if (divisor <= 0 || !(squares < largest(part))) return unknown();
   error += (tree_units(values.size()) + 8) * u * squares;
   const Real x = squares / divisor, off = error / divisor + least(part);
   if (function == Function::var) return real_result(part, x, off, 4);

@@ -66,7 +66,7 @@ TEST(GatherEmulation, RowsByIndex) {
 // Rule: a reduction of rows by index reads each row as vectors, also one that ends within a step; a row that does not
 // exist is NaN.
 TEST(GatherEmulation, ReducedRowsByIndex) {
-  for (const std::int64_t width : {1000, 1024, 904}) {
+  for (const std::int64_t width : {1000, 996, 904}) {
     const std::int64_t rows = 21, table = 9;
     const Case test = resized("take_rows_centred_f32", {rows, width});
     EXPECT_EQ(schedule_of(test).vector, 4);
@@ -75,7 +75,7 @@ TEST(GatherEmulation, ReducedRowsByIndex) {
     Buffer<std::int32_t> ids(static_cast<std::size_t>(rows));
     for (std::size_t i = 0; i < w.size; ++i) w[i] = static_cast<float>(i * 37 % 101) / 8 - 5;
     for (std::size_t i = 0; i < ids.size; ++i) ids[i] = static_cast<std::int32_t>(index_of(i, table));
-    run(test, emulation::centred::ENTRY,
+    run(test, emulation::centred::kiln_row_sum_mul_sub_take,
         {{ids.data, nullptr, w.data, y.data, squares.data},
          {{1, 0}, {0, 1}, {0, 0}, {width, 1}, {1, 0}},
          {bytes_of(table), bytes_of(width), bytes_of(width - 1), bytes_of(1 / static_cast<float>(width))}});
