@@ -20,7 +20,7 @@ int choose_batch(const Kernel& kernel) {
   const Stages stages = stages_of(kernel);
   std::size_t widest = 1;
   int nodes = 0;
-  bool heavy = false;
+  bool heavy = false, long_join = false;
   const auto visit = [&](const Node& node) {
     widest = std::max(widest, size_of(real_of(node.type)));
     heavy = heavy || is_function(node);
@@ -30,13 +30,14 @@ int choose_batch(const Kernel& kernel) {
     const Node& node = kernel.body[id];
     if (stages.per_element[id] != 0) visit(node);
     if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan) continue;
-    // The larger the batch, the fewer exponentials a logsumexp takes.
+    // The larger the batch, the fewer exponentials a logsumexp takes, and the fewer divisions a variance.
     const ReductionSpec& spec = kernel.body.reduction(node);
+    long_join = long_join || spec.kind == Reduction::logsumexp || spec.kind == Reduction::squared_deviations;
     if (!spec.combiner || spec.kind == Reduction::logsumexp) continue;
     for (const Node& joined : spec.combiner->nodes()) visit(joined);
   }
   if (heavy || nodes > 60) return 1;
-  return widest > 4 ? 2 : 4;
+  return (widest > 4 ? 2 : 4) * (long_join ? 2 : 1);
 }
 
 }  // namespace

@@ -72,67 +72,91 @@ void scatter(Target&& target, const kl::Array<I>& indices, const Updates& update
   }
 }
 
+/// One call: shapes, places, values.
 template <class T, class I>
-std::string scatter_of(Random& random, const char* type) {
+struct Call {
   Extents shape;
-  const int rank = 1 + random.below(3);
-  for (int a = 0; a < rank; ++a) shape.push_back(random.pick(std::vector<std::int64_t>{1, 2, 3, 5, 8, 17, 33, 100}));
-  const auto axis = static_cast<std::size_t>(random.below(rank));
-  if (rank == 1 && random.chance(50)) shape[0] = 1 + random.below(3000);
-  while (product_of(shape) > 20000) *std::max_element(shape.begin(), shape.end()) /= 2;
-  const std::int64_t bins = shape[axis],
-                     inner = product_of(Extents(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end()));
-  const std::int64_t outer = product_of(shape) / (bins * inner);
-  const std::int64_t most = std::max<std::int64_t>(1, 30000 / (outer * inner));
-  const std::int64_t count =
-      random.chance(3)
-          ? 0
-          : 1 + random.below(static_cast<int>(std::min<std::int64_t>(most, random.chance(50) ? 40 : 30000)));
-  const Way way = is_complex_type<T> ? Way::add : static_cast<Way>(std::max(0, random.below(5) - 2));
-  const bool one = random.chance(15), transposed = rank == 2 && random.chance(30), unordered = random.chance(20);
+  std::size_t axis = 0;
+  std::int64_t outer = 1, bins = 1, inner = 1, count = 0;
+  Way way = Way::add;
+  bool one = false, transposed = false, unordered = false;
   std::vector<I> places;
-  const bool crowded = random.chance(30);
-  for (std::int64_t i = 0; i < count; ++i) {
+  std::vector<T> start, updates;
+
+  explicit Call(Random& random) {
+    const int rank = 1 + random.below(3);
+    for (int a = 0; a < rank; ++a) shape.push_back(random.pick(std::vector<std::int64_t>{1, 2, 3, 5, 8, 17, 33, 100}));
+    axis = static_cast<std::size_t>(random.below(rank));
+    if (rank == 1 && random.chance(50)) shape[0] = 1 + random.below(3000);
+    while (product_of(shape) > 20000) *std::max_element(shape.begin(), shape.end()) /= 2;
+    bins = shape[axis];
+    inner = product_of(Extents(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end()));
+    outer = product_of(shape) / (bins * inner);
+    const std::int64_t most = std::max<std::int64_t>(1, 30000 / (outer * inner));
+    const std::int64_t wanted = std::min<std::int64_t>(most, random.chance(50) ? 40 : 30000);
+    count = random.chance(3) ? 0 : 1 + random.below(static_cast<int>(wanted));
+    way = is_complex_type<T> ? Way::add : static_cast<Way>(std::max(0, random.below(5) - 2));
+    one = random.chance(15), transposed = rank == 2 && random.chance(30), unordered = random.chance(20);
+    const bool crowded = random.chance(30);
+    for (std::int64_t i = 0; i < count; ++i) places.push_back(static_cast<I>(index(random, crowded)));
+    start = random_values<T>(random, product_of(shape));
+    updates = random_values<T>(random, one ? 1 : outer * count * inner);
+  }
+
+  /// Some count from the end, some name no place.
+  std::int64_t index(Random& random, bool crowded) const {
     std::int64_t at = crowded ? random.below(2) : random.below(static_cast<int>(bins));
     if (std::is_signed_v<I> && random.chance(20)) at -= bins;
     if (random.chance(5)) at += bins * (std::is_signed_v<I> && random.chance(50) ? -2 : 2);
-    places.push_back(static_cast<I>(at));
+    return at;
   }
-  const std::vector<T> start = random_values<T>(random, product_of(shape));
-  const std::vector<T> updates = random_values<T>(random, one ? 1 : outer * count * inner);
-  std::vector<Joined<T>> want(start.size());
-  for (std::size_t i = 0; i < start.size(); ++i) join(want[i], start[i], way);
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::int64_t at = static_cast<std::int64_t>(places[static_cast<std::size_t>(i)]);
-      if (at < 0) at += bins;
-      if (at < 0 || at >= bins) continue;
-      for (std::int64_t c = 0; c < inner; ++c)
-        join(want[static_cast<std::size_t>((o * bins + at) * inner + c)],
-             updates[one ? 0 : static_cast<std::size_t>((o * count + i) * inner + c)], way);
+
+  std::vector<Joined<T>> expected() const {
+    std::vector<Joined<T>> want(start.size());
+    for (std::size_t i = 0; i < start.size(); ++i) join(want[i], start[i], way);
+    for (std::int64_t o = 0; o < outer; ++o) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t at = static_cast<std::int64_t>(places[static_cast<std::size_t>(i)]);
+        if (at < 0) at += bins;
+        if (at < 0 || at >= bins) continue;
+        for (std::int64_t c = 0; c < inner; ++c)
+          join(want[static_cast<std::size_t>((o * bins + at) * inner + c)],
+               updates[one ? 0 : static_cast<std::size_t>((o * count + i) * inner + c)], way);
+      }
     }
+    return want;
   }
-  Extents update_shape = shape;
-  update_shape[axis] = count;
-  if (one) update_shape.assign(1, 1);
-  const kl::Array<I> indices = kl::from_host(places, {count});
-  const kl::Array<T> values = kl::from_host(updates, kl::Shape(update_shape));
-  kl::Array<T> target = kl::from_host(start, kl::Shape(shape));
-  if (transposed) {  // the same target, stored the other way about
-    kl::Array<T> turned = target.t().clone();
+
+  std::vector<T> run() const {
+    Extents update_shape = shape;
+    update_shape[axis] = count;
+    if (one) update_shape.assign(1, 1);
+    const kl::Array<I> indices = kl::from_host(places, {count});
+    const kl::Array<T> values = kl::from_host(updates, kl::Shape(update_shape));
+    kl::Array<T> target = kl::from_host(start, kl::Shape(shape));
+    if (!transposed) {
+      scatter<T>(target, indices, values, static_cast<int>(axis), way, unordered);
+      return target.to_host();
+    }
+    kl::Array<T> turned = target.t().clone();  // the same target, stored the other way about
     scatter<T>(turned.t(), indices, values, static_cast<int>(axis), way, unordered);
-    target = turned.t().clone();
-  } else {
-    scatter<T>(target, indices, values, static_cast<int>(axis), way, unordered);
+    return turned.t().clone().to_host();
   }
-  const std::vector<T> got = target.to_host();
+};
+
+template <class T, class I>
+std::string scatter_of(Random& random, const char* type) {
+  const Call<T, I> call(random);
+  const std::vector<Joined<T>> want = call.expected();
+  const std::vector<T> got = call.run();
   for (std::size_t i = 0; i < want.size(); ++i) {
-    if (is_right(want[i], got[i], way)) continue;
-    return fmt::format(
-        "scatter {} of {} updates into {} of shape {} along {}{}{}{}: element {} is {}, expected {}",
-        static_cast<int>(way), count, type, list_text(shape), axis, one ? ", one update" : "",
-        transposed ? ", transposed" : "", unordered ? ", unordered" : "", i, static_cast<double>(plane(got[i]).real()),
-        way == Way::add ? static_cast<double>(want[i].sum.real()) : static_cast<double>(plane(want[i].extreme).real()));
+    if (is_right(want[i], got[i], call.way)) continue;
+    const auto expected = call.way == Way::add ? want[i].sum.real() : plane(want[i].extreme).real();
+    return fmt::format("scatter {} of {} updates into {} of shape {} along {}{}{}{}: element {} is {}, expected {}",
+                       static_cast<int>(call.way), call.count, type, list_text(call.shape), call.axis,
+                       call.one ? ", one update" : "", call.transposed ? ", transposed" : "",
+                       call.unordered ? ", unordered" : "", i, static_cast<double>(plane(got[i]).real()),
+                       static_cast<double>(expected));
   }
   return {};
 }

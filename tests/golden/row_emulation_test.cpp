@@ -2,6 +2,7 @@
 // double precision: any length, misaligned, strided, several axes, blocks in any order.
 #include <gtest/gtest.h>
 
+#include "tests/golden/long_rows.h"
 #include "tests/golden/reduction_run.h"
 
 namespace kiln::emulation {
@@ -173,79 +174,22 @@ TEST(RowValues, LongSumIsAccurate) {
   EXPECT_LE(std::fabs(run.result(0, 0) - sum), std::log2(double(n)) * 0x1p-24 * magnitude);
 }
 
-/// Exponents below the largest of a row, by which careless sums lose most: equal ones, and a maximum that keeps
-/// growing.
-double exponent(std::int64_t row, std::int64_t element, std::int64_t n) {
-  const double along = static_cast<double>(element) / static_cast<double>(n);
-  if (row == 0) return element == n / 3 ? 0.0 : -0.3125;
-  if (row == 1) return along;
-  if (row == 2) return 3 - 2 * along;
-  return std::floor(along * 40);
-}
-
 // Rule: the error of a sum of exponentials relative to a maximum found on the way is at most log2(n) u of it beside the
 // errors of its terms; here one block takes hundreds of steps, and the maximum grows at nearly all of them.
 TEST(RowValues, LongSumsOfExponentialsAreAccurate) {
-  constexpr std::int64_t n = 400000;
   for (const char* name :
        {"logsumexp_steps", "logsumexp_f32", "logsumexp_beside_sum", "logsumexp_split", "joined_f32"}) {
     const ReductionCase test = case_of(name);
-    const bool is_bf16 = test.kernel.accesses[0].type == DType::bf16;
-    ReductionRun run(test.kernel, {4, n});
-    std::vector<std::vector<long double>> rows(4);
-    run.fill_rows(0, [&](std::int64_t row, std::int64_t element) {
-      float x = static_cast<float>(exponent(row, element, n));
-      if (is_bf16) x = static_cast<float>(bfloat16(x));
-      rows[static_cast<std::size_t>(row)].push_back(x);
-      return static_cast<double>(x);
-    });
-    launch(run, test);
-    for (std::int64_t row = 0; row < 4; ++row) {
-      const auto& values = rows[static_cast<std::size_t>(row)];
-      const long double largest = *std::max_element(values.begin(), values.end());
-      long double sum = 0, terms = 0;
-      for (const long double x : values) {
-        const long double term = std::exp(x - largest);
-        sum += term, terms += 0x1p-24L * term * (5 + 2 * std::fabs(x - largest));
-      }
-      const long double bound = std::log2(static_cast<long double>(n)) * 0x1p-24L + terms / sum;
-      if (std::string(name) == "joined_f32") {  // a share of the sum shows its error
-        const long double want = std::exp(values[5] - largest) / sum, got = run.result(0, row, 5);
-        EXPECT_LE(std::fabs(got / want - 1), bound + 0x1p-24L * (6 + 2 * std::fabs(values[5] - largest)))
-            << name << ", row " << row << ": " << static_cast<double>((got / want - 1) * 0x1p24L) << " u";
-        continue;
-      }
-      const long double want = std::log(sum) + largest, got = run.result(0, row);
-      EXPECT_LE(std::fabs(got - want), bound + 0x1p-24L * (4 * std::log(sum) + 1 + std::fabs(want)))
-          << name << ", row " << row << ": " << static_cast<double>((got - want) * 0x1p24L) << " u";
-    }
+    expect_long_exponentials(test, name == std::string("joined_f32"), [&](ReductionRun& run) { launch(run, test); });
   }
 }
 
 // Rule: the error of a variance is at most log2(n) u of it beside that of its differences, and what the rounding of the
 // mean, squared, adds; here the mean moves by less than its last place at most steps.
 TEST(RowValues, LongVariancesAreAccurate) {
-  constexpr std::int64_t n = 400000;
   for (const char* name : {"moments_steps", "moments_split"}) {
     const ReductionCase test = case_of(name);
-    ReductionRun run(test.kernel, {2, n});
-    std::vector<std::vector<long double>> rows(2);
-    run.fill_rows(0, [&](std::int64_t row, std::int64_t element) {
-      const auto i = static_cast<double>(element);
-      const auto x = static_cast<float>(1000 + (row == 0 ? 1 / (1 + 1e-3 * i) : noise(static_cast<std::size_t>(i))));
-      rows[static_cast<std::size_t>(row)].push_back(x);
-      return static_cast<double>(x);
-    });
-    launch(run, test);
-    for (std::int64_t row = 0; row < 2; ++row) {
-      const auto& values = rows[static_cast<std::size_t>(row)];
-      const long double mean = std::accumulate(values.begin(), values.end(), 0.0L) / n;
-      long double squares = 0;
-      for (const long double x : values) squares += (x - mean) * (x - mean);
-      const long double depth = std::log2(static_cast<long double>(n)), shift = depth * 0x1p-24L * 1004;
-      EXPECT_LE(std::fabs(run.result(1, row) - squares / n), (depth + 6) * 0x1p-24L * squares / n + shift * shift)
-          << name << ", row " << row << ": " << run.result(1, row) << ", not " << static_cast<double>(squares / n);
-    }
+    expect_long_variances(test, [&](ReductionRun& run) { launch(run, test); });
   }
 }
 
