@@ -48,51 +48,6 @@ DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #endif
 }
 
-template <int Width, int N, class T>
-DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
-  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
-#pragma unroll
-  for (int n = 0; n < N; n += Width) {
-    Piece piece;
-    piece.word = typename Word<Width * sizeof(T)>::type();
-    if (inside) piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
-#pragma unroll
-    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
-  }
-}
-
-template <int N>  // half k; `one` is 1, but where the compiler cannot know it, the value is not kept from an earlier use
-DEVICE float bf16_of(const u32 (&words)[N], int k, u32 one) {
-  return __uint_as_float(k % 2 ? words[k / 2] & (0xfffeffffu + one) : words[k / 2] * (65535u + one));
-}
-
-DEVICE u32 maximum_bf16x2(u32 a, u32 b) {  // of both halves; NaN propagates, -0 < +0
-#if __CUDA_ARCH__ >= 800
-  u32 y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y;
-#else
-  const float low = maximum_f32(__uint_as_float(a << 16), __uint_as_float(b << 16));
-  const float high = maximum_f32(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u));
-  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
-#endif
-}
-
-template <int N>
-DEVICE float maximum_of_bf16(const u32 (&words)[N]) {
-  u32 m[1] = {words[0]};
-#pragma unroll
-  for (int k = 1; k < N; ++k) m[0] = maximum_bf16x2(m[0], words[k]);
-  return maximum_f32(bf16_of(m, 0, 1u), bf16_of(m, 1, 1u));
-}
-
-template <int N>
-DEVICE float sum_of(float (&e)[N]) {
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
-  return e[0];
-}
-
 template <class Float>
 DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
   const Float sum = a + b, part = sum - a;
@@ -151,6 +106,51 @@ DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e
 #pragma unroll
     for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
   m[0] = highest[0];
+}
+
+template <int Width, int N, class T>
+DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
+  union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
+#pragma unroll
+  for (int n = 0; n < N; n += Width) {
+    Piece piece;
+    piece.word = typename Word<Width * sizeof(T)>::type();
+    if (inside) piece.word = *reinterpret_cast<const typename Word<Width * sizeof(T)>::type*>(from + n);
+#pragma unroll
+    for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
+  }
+}
+
+template <int N>  // half k; `one` is 1, but where the compiler cannot know it, the value is not kept from an earlier use
+DEVICE float bf16_of(const u32 (&words)[N], int k, u32 one) {
+  return __uint_as_float(k % 2 ? words[k / 2] & (0xfffeffffu + one) : words[k / 2] * (65535u + one));
+}
+
+DEVICE u32 maximum_bf16x2(u32 a, u32 b) {  // of both halves; NaN propagates, -0 < +0
+#if __CUDA_ARCH__ >= 800
+  u32 y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y;
+#else
+  const float low = maximum_f32(__uint_as_float(a << 16), __uint_as_float(b << 16));
+  const float high = maximum_f32(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u));
+  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+#endif
+}
+
+template <int N>
+DEVICE float maximum_of_bf16(const u32 (&words)[N]) {
+  u32 m[1] = {words[0]};
+#pragma unroll
+  for (int k = 1; k < N; ++k) m[0] = maximum_bf16x2(m[0], words[k]);
+  return maximum_f32(bf16_of(m, 0, 1u), bf16_of(m, 1, 1u));
+}
+
+template <int N>
+DEVICE float sum_of(float (&e)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
+  return e[0];
 }
 
 template <class State, int N>

@@ -68,33 +68,6 @@ DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #endif
 }
 
-struct Ratio { float divisor, reciprocal; bool plain; };
-DEVICE Ratio ratio(float divisor) {
-  return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
-}
-
-// Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
-DEVICE float divided(float a, const Ratio& by) {
-  const float q = a * by.reciprocal;
-  return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
-}
-
-DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
-  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
-  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
-}
-
-DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
-
-template <int N>
-DEVICE float sum_of(float (&e)[N]) {
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
-  return e[0];
-}
-
 template <class Float>
 DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
   const Float sum = a + b, part = sum - a;
@@ -153,6 +126,33 @@ DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e
 #pragma unroll
     for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
   m[0] = highest[0];
+}
+
+struct Ratio { float divisor, reciprocal; bool plain; };
+DEVICE Ratio ratio(float divisor) {
+  return {divisor, __frcp_rn(divisor), divisor >= 0x1p-60f && divisor <= 0x1p+60f};
+}
+
+// Rounded like a division where nothing comes near the ends of the range: the remainder of the first quotient is exact.
+DEVICE float divided(float a, const Ratio& by) {
+  const float q = a * by.reciprocal;
+  return fmaf(fmaf(-q, by.divisor, a), by.reciprocal, q);
+}
+
+DEVICE float exp_below(float x) {  // x <= 0 or NaN: within 4 ulp, and 0 below 2^-126
+  const float y = maximum_f32(x, -105.0f), t = y * 0x1.715476p+0f, e = exp2_approximate(t);
+  return fmaf(e, fmaf(t, -0x1.62e43p-1f, y), e);  // what rounding t lost
+}
+
+DEVICE bool term_is_plain(float x) { return x >= -0x1.4cp+5f || x < -150.0f; }  // exp(x) is about 2^-60, or 0
+
+template <int N>
+DEVICE float sum_of(float (&e)[N]) {
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
+  return e[0];
 }
 
 template <class State, int N>
