@@ -4,6 +4,7 @@
 #include "dsl/scatter.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
+#include "runtime/recorder.h"
 #include "support/check.h"
 
 namespace kiln::detail {
@@ -18,6 +19,11 @@ Handle order_by_key(const Handle& keys, std::int64_t bins, Where where) {
   shape.rank = 1;
   shape.extents[0] = count;
   dsl::OwnedHandle order = dsl::allocate_on(device, DType::u32, shape, "sorting by index", where);
+  if (runtime::is_recording_kernels() && device.kind == runtime::DeviceKind::cpu) [[unlikely]] {
+    dsl::ScatterJob job;  // what a GPU would sort with
+    job.count = count;
+    dsl::record_scatter_sorted(job, where);
+  }
   const auto* from = static_cast<const std::int32_t*>(keys.data);
   auto* const to = static_cast<std::uint32_t*>(order.get().data);
   if (device.kind == runtime::DeviceKind::cpu) {

@@ -18,9 +18,10 @@ using JoinedIn =
 
 template <class F>
 struct JoinNeighbours {
+  [[no_unique_address]] F function;
   template <class T>
   Sym<T> operator()(const Sym<T>& a, const Sym<T>& b) const {
-    return F{}(a, b);
+    return function(a, b);
   }
 };
 
@@ -56,12 +57,13 @@ const auto& get(const StretchState<S...>& s) {
 /// One level: `first` and `end` are places of it; what lies before and behind them is joined in `left` and `right`.
 template <class F>
 struct StretchStep {
+  [[no_unique_address]] F function;
   template <class T, class I, class B>
   auto operator()(const Sym<T>& level, const Sym<I>& first, const Sym<I>& end, const Sym<T>& left,
                   const Sym<B>& has_left, const Sym<T>& right, const Sym<B>& has_right) const {
     const Sym<B> open = first < end, from_left = open && first % 2 == 1, from_right = open && end % 2 == 1;
     const Sym<T> next = kiln::take(level, first, -1), last = kiln::take(level, end - 1, -1);
-    const Sym<T> longer_left = F{}(left, next), longer_right = F{}(last, right);
+    const Sym<T> longer_left = function(left, next), longer_right = function(last, right);
     const Sym<I> first_above = (first + kiln::cast<I>(from_left)) / 2,
                  end_above = (end - kiln::cast<I>(from_right)) / 2;
     const Sym<T> joined_left = kiln::where(from_left, kiln::where(has_left, longer_left, next), left);
@@ -73,28 +75,51 @@ struct StretchStep {
 
 template <class F>
 struct JoinSides {
+  [[no_unique_address]] F function;
   template <class T, class B>
   auto operator()(const Sym<T>& left, const Sym<B>& has_left, const Sym<T>& right, const Sym<B>& has_right) const {
-    const Sym<T> both = F{}(left, right);
+    const Sym<T> both = function(left, right);
     return kiln::where(has_left, kiln::where(has_right, both, left), right);
   }
 };
 
+template <class F>
+struct JoinTarget {
+  [[no_unique_address]] F function;
+  template <class T, class C, class I>
+  auto operator()(const Sym<T>& target, const Sym<C>& joined, const Sym<I>& counts) const {
+    const Sym<C> both = function(kiln::cast<C>(target), joined);
+    return kiln::where(counts > 0, kiln::cast<T>(both), target);
+  }
+};
+
+/// The compiled functions of a ufunc's stretches.
+template <class F>
+struct StretchFunctions {
+  constexpr explicit StretchFunctions(const F& function)
+      : step(StretchStep<F>{function}),
+        neighbours(JoinNeighbours<F>{function}),
+        sides(JoinSides<F>{function}),
+        target(JoinTarget<F>{function}) {}
+  Jit<StretchStep<F>> step;
+  Jit<JoinNeighbours<F>> neighbours;
+  Jit<JoinSides<F>> sides;
+  Jit<JoinTarget<F>> target;
+};
+
 /// {rows, s} from `level` {rows, n}: the elements [first[i], end[i]) of each row; 0 where there are none.
-template <class F, class T>
-Array<T> join_stretches(const View<const T>& values, Array<std::int64_t> first, Array<std::int64_t> end, Where w) {
-  static constexpr Jit<StretchStep<F>> step{StretchStep<F>{}};
-  static constexpr Jit<JoinNeighbours<F>> neighbours{JoinNeighbours<F>{}};
-  static constexpr Jit<JoinSides<F>> sides{JoinSides<F>{}};
+template <class T, class F>
+Array<T> join_stretches(const StretchFunctions<F>& f, const View<const T>& values, Array<std::int64_t> first,
+                        Array<std::int64_t> end, Where w) {
   const std::int64_t rows = values.shape()[0], count = first.size();
   Array<T> left = zeros<T>({rows, count}, w), right = zeros<T>({rows, count}, w);
   Array<bool> has_left = zeros<bool>({count}, w), has_right = zeros<bool>({count}, w);
   const auto take_ends = [&](const auto& level) {
-    step.into(first, end, left, has_left, right, has_right)(level, first, end, left, has_left, right, has_right);
+    f.step.into(first, end, left, has_left, right, has_right)(level, first, end, left, has_left, right, has_right);
   };
-  const auto halved = [](const auto& level, std::int64_t n) {
+  const auto halved = [&](const auto& level, std::int64_t n) {
     const std::int64_t pairs = n / 2 * 2;
-    return neighbours(level(all, range(0, pairs, 2)), level(all, range(1, pairs, 2)));
+    return f.neighbours(level(all, range(0, pairs, 2)), level(all, range(1, pairs, 2)));
   };
   std::int64_t n = values.shape()[1];
   if (n > 0) take_ends(values);
@@ -104,7 +129,7 @@ Array<T> join_stretches(const View<const T>& values, Array<std::int64_t> first, 
     take_ends(level);
     if (n > 1) level = halved(level, n);
   }
-  return sides(left, has_left, right, has_right);
+  return f.sides(left, has_left, right, has_right);
 }
 
 /// `n` behind indices that name no element of [0, n).
@@ -119,8 +144,8 @@ Array<std::int32_t> keys_of(const S& indices, std::int64_t n) {
   }
 }
 
-template <class F, class T, class X, class S>
-Array<T> reduce_stretches(const X& x, const S& starts, Where w) {
+template <class T, class F, class X, class S>
+Array<T> reduce_stretches(const StretchFunctions<F>& f, const X& x, const S& starts, Where w) {
   using C = JoinedIn<T>;
   const Array<C> values = cast<C>(x);
   const Shape shape = values.shape();
@@ -131,27 +156,17 @@ Array<T> reduce_stretches(const X& x, const S& starts, Where w) {
   const auto exists = let(begin >= 0 && begin < n);
   const Array<std::int64_t> first = where(exists, begin, 0);
   const Array<std::int64_t> end = where(exists, where(next > begin, minimum(next, n), begin + 1), 0);
-  const Array<C> joined = join_stretches<F, C>(values.reshape({rows, n}), first, end, w);
+  const Array<C> joined = join_stretches<C>(f, values.reshape({rows, n}), first, end, w);
   std::int64_t extents[max_rank];
   for (std::size_t axis = 0; axis < shape.size(); ++axis) extents[axis] = shape[axis];
   extents[shape.size() - 1] = begin.size();
   return cast<T>(joined.reshape(Shape(extents, shape.rank())));
 }
 
-template <class F>
-struct JoinTarget {
-  template <class T, class C, class I>
-  auto operator()(const Sym<T>& target, const Sym<C>& joined, const Sym<I>& counts) const {
-    const Sym<C> both = F{}(kiln::cast<C>(target), joined);
-    return kiln::where(counts > 0, kiln::cast<T>(both), target);
-  }
-};
-
 /// The values of each element side by side, in their order.
-template <class F, class T, class X, class S, class V>
-void join_at(X& target, const S& indices, const V& values, Where w) {
+template <class T, class F, class X, class S, class V>
+void join_at(const StretchFunctions<F>& f, X& target, const S& indices, const V& values, Where w) {
   using C = JoinedIn<T>;
-  static constexpr Jit<JoinTarget<F>> join{JoinTarget<F>{}};
   const std::int64_t n = target.size();
   const Array<std::int32_t> keys = keys_of(indices, n);
   if (keys.size() == 0 || n == 0) return;
@@ -161,8 +176,8 @@ void join_at(X& target, const S& indices, const V& values, Where w) {
   const Array<std::int64_t> end = cumsum(counts);
   const Array<std::int64_t> first = end - counts;
   const Array<C> side_by_side = take(given, order, 0);
-  const Array<C> joined = join_stretches<F, C>(side_by_side.reshape({1, keys.size()}), first, end, w);
-  join.into(target)(target, joined(0, all), counts);
+  const Array<C> joined = join_stretches<C>(f, side_by_side.reshape({1, keys.size()}), first, end, w);
+  f.target.into(target)(target, joined(0, all), counts);
 }
 
 }  // namespace kiln::detail
