@@ -51,7 +51,7 @@ ReductionWriter::ReductionWriter(const Kernel& kernel, const Schedule& schedule,
   }
 }
 
-void ReductionWriter::declare_states(bool shuffles, bool running) {
+void ReductionWriter::declare_states(bool shuffles, Running running) {
   for (std::size_t pass = 0; pass < monoids_.size(); ++pass)
     declare_state(state_type(pass), monoids_[pass], shuffles, running);
 }
