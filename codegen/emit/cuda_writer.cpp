@@ -2,6 +2,7 @@
 #include "codegen/emit/cuda_writer.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "codegen/emit/cuda_expression.h"
 #include "codegen/emit/cuda_function.h"
@@ -80,13 +81,13 @@ void Writer::statements() {
 /// The user's functions that the body calls, behind text `start` of the source.
 std::string Writer::functions(const std::string& start, const std::string& entry) const {
   std::string text;
-  const auto all = kernel_.body.functions();
-  for (std::size_t f = 0; f < all.size(); ++f) {
-    const auto earlier = all.first(f);
-    if (std::any_of(earlier.begin(), earlier.end(), [&](const auto& other) { return same_text(*other, *all[f]); }))
-      continue;
-    const auto line = std::count(start.begin(), start.end(), '\n') + std::count(text.begin(), text.end(), '\n') + 1;
-    text += function_definition(*all[f], static_cast<std::size_t>(line), entry + ".cu");
+  std::unordered_set<std::string> known;
+  auto line = static_cast<std::size_t>(std::count(start.begin(), start.end(), '\n')) + 1;
+  for (const auto& function : kernel_.body.functions()) {
+    if (!known.insert(cuda_namespace(*function)).second) continue;
+    const std::string definition = function_definition(*function, line, entry + ".cu");
+    line += static_cast<std::size_t>(std::count(definition.begin(), definition.end(), '\n'));
+    text += definition;
   }
   return text;
 }
