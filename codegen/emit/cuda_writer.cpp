@@ -20,6 +20,7 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       schedule_(schedule),
       options_(options),
       layout_(argument_layout(kernel)),
+      calls_(kernel.body, schedule.vector * schedule.items),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
       step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
   if ((schedule.form == Template::flat || schedule.form == Template::rows || schedule.form == Template::general) &&
@@ -240,7 +241,8 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
     types.push_back(graph[operand].type);
   }
   if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
-  return expression(graph[id], operands, types, prelude_);
+  const std::string call = calls_.text(graph, id, operands, types, prelude_, definitions_);
+  return call.empty() ? expression(graph[id], operands, types, prelude_) : call;
 }
 
 bool Writer::declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local) {
