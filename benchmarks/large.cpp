@@ -38,13 +38,15 @@ constexpr unsigned inputs = 16;
 
 Value chain(const std::vector<Value>& x, int operations) {
   Value y = x[0];
-  for (int i = 0; i < operations; ++i) y = i % 2 ? y + x[static_cast<unsigned>(i) % inputs] : y * kl::lit(1.0f + 1e-6f * static_cast<float>(i));
+  for (int i = 0; i < operations; ++i)
+    y = i % 2 ? y + x[static_cast<unsigned>(i) % inputs] : y * kl::lit(1.0f + 1e-6f * static_cast<float>(i));
   return y;
 }
 
 Value tree(const std::vector<Value>& x, int operations) {
   std::vector<Value> level;
-  for (int i = 0; i < operations / 2; ++i) level.push_back(x[static_cast<unsigned>(i) % inputs] * kl::lit(static_cast<float>(i)));
+  for (int i = 0; i < operations / 2; ++i)
+    level.push_back(x[static_cast<unsigned>(i) % inputs] * kl::lit(static_cast<float>(i)));
   while (level.size() > 1) {
     std::vector<Value> next;
     for (std::size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(level[i] + level[i + 1]);
@@ -90,7 +92,8 @@ Value functions(const std::vector<Value>& x, int operations) {
   texts.reserve(100000);
   for (int i = 0; i < operations; ++i) {
     texts.push_back("return a + " + std::to_string(i) + ".f * b;");
-    const auto f = kl::function<float(float, float)>("f", {"a", "b"}, texts.back().c_str(), [](float a, float b) { return a + b; });
+    const auto f = kl::function<float(float, float)>("f", {"a", "b"}, texts.back().c_str(),
+                                                     [](float a, float b) { return a + b; });
     y = f(y, x[static_cast<unsigned>(i) % inputs]);
   }
   return y;
@@ -156,16 +159,24 @@ void measure(const Family& family, int operations, const kl::dsl::Machine& machi
     }
   }
   const double compiling = milliseconds_since(begin);
-  std::printf("%-14s %6d %-6s  %4zu kernels  %8.1f KB  capture %8.2f  plan %8.2f  emission %8.2f  compile %9.1f ms  registers %d, spills %d\n",
-              family.name, operations, machine.traits.cuda ? "cuda" : "cpu", draft.kernels.size(), static_cast<double>(bytes) / 1000, capture, plan, emission,
-              compiling, registers, spills);
+  std::printf(
+      "%-14s %6d %-6s  %4zu kernels  %8.1f KB  capture %8.2f  plan %8.2f  emission %8.2f  compile %9.1f ms  registers "
+      "%d, spills %d\n",
+      family.name, operations, machine.traits.cuda ? "cuda" : "cpu", draft.kernels.size(),
+      static_cast<double>(bytes) / 1000, capture, plan, emission, compiling, registers, spills);
   std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Family families[] = {{"chain", chain}, {"tree", tree}, {"shared", shared}, {"reductions", reductions}, {"softmaxes", softmaxes}, {"functions", functions}, {"transcendental", transcendental}};
+  const Family families[] = {{"chain", chain},
+                             {"tree", tree},
+                             {"shared", shared},
+                             {"reductions", reductions},
+                             {"softmaxes", softmaxes},
+                             {"functions", functions},
+                             {"transcendental", transcendental}};
   const int limit = argc > 1 ? std::atoi(argv[1]) : 10000;
   const char* only = argc > 2 ? argv[2] : "";
   const bool compile = argc <= 3;

@@ -10,9 +10,9 @@
 
 namespace kiln::codegen::cuda {
 
-/// ptxas takes time that grows with the square of the branches in a kernel: 500 inlined sines take it 52 s, 500 calls of
-/// one function 0.2 s. An operation that a body holds more often than its length allows is therefore printed as a call
-/// of a function that is not inlined.
+/// ptxas takes time that grows with the square of the branches in a kernel: 500 inlined sines take it 52 s, 500 calls
+/// of one function 0.2 s. An operation that a body holds more often than its length allows is therefore printed as a
+/// call of a function that is not inlined.
 class Calls {
  public:
   /// `copies`: how often the loops around the body are unrolled.

@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/partition.h"
 #include "codegen/schedule/scatter.h"
 #include "codegen/schedule/transpose.h"
+#include "codegen/schedule/value_order.h"
 #include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
@@ -84,7 +86,11 @@ int limit_by_body(const Kernel& kernel, int vector, int bytes) {
   std::size_t moved = 0;
   for (const Access& access : kernel.accesses) moved += access.iota ? 0 : size_of(access.type);
   const bool bound_by_arithmetic = static_cast<std::size_t>(heavy) * 4 > moved;
-  const auto too_long = [&](int v) { return (bound_by_arithmetic && heavy * v > 64) || nodes * v > 2048; };
+  // Values that wait for others; a thread holds them once for each element.
+  const int held = nodes > 100 ? order_values(kernel.body, recomputed_nodes(kernel.body)).registers : 0;
+  const auto too_long = [&](int v) {
+    return (bound_by_arithmetic && heavy * v > 64) || nodes * v > 2048 || held * v > 192;
+  };
   while (vector > 1 && vector * bytes > 4 && too_long(vector)) vector /= 2;
   return vector;
 }
