@@ -1,12 +1,16 @@
 // benchmarks/large.cpp -- how long large expressions take to become kernels: milliseconds by stage, size and device.
 //
-// Nothing runs, so no GPU is needed: CUDA kernels are compiled for sm_90. Stages: capture (the user's lambda runs),
-// plan (shapes, fusion, passes, schedules), of which passes, emission (text), compile (NVRTC or LLVM).
+// Nothing runs, so no GPU is needed: CUDA kernels are compiled for sm_90. Stages: capture (the user's lambda runs);
+// plan (shapes, fusion, passes, cuts, schedules), and how much of it the passes are; emission of text; compile by NVRTC
+// or LLVM, of equal kernels once.
+//
+//   large [most operations] [family] [sm_90 | cpu]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,9 +18,12 @@
 
 #include "codegen/pass/passes.h"
 #include "dsl/drafting.h"
+#include "dsl/infer.h"
 #include "dsl/kernels.h"
+#include "dsl/segment.h"
 #include "dsl/trace.h"
 #include "runtime/runtime.h"
+#include "tests/support/long_expressions.h"
 
 namespace {
 
@@ -35,40 +42,14 @@ struct Family {
 };
 
 constexpr unsigned inputs = 16;
+constexpr std::int64_t rows = 64, columns = 1024;
 
-Value chain(const std::vector<Value>& x, int operations) {
-  Value y = x[0];
-  for (int i = 0; i < operations; ++i)
-    y = i % 2 ? y + x[static_cast<unsigned>(i) % inputs] : y * kl::lit(1.0f + 1e-6f * static_cast<float>(i));
-  return y;
-}
+auto number(int i) { return kl::lit(static_cast<float>(i) + 0.5f); }
 
-Value tree(const std::vector<Value>& x, int operations) {
-  std::vector<Value> level;
-  for (int i = 0; i < operations / 2; ++i)
-    level.push_back(x[static_cast<unsigned>(i) % inputs] * kl::lit(static_cast<float>(i)));
-  while (level.size() > 1) {
-    std::vector<Value> next;
-    for (std::size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(level[i] + level[i + 1]);
-    if (level.size() % 2) next.push_back(level.back());
-    level = next;
-  }
-  return level[0];
-}
-
-/// Each value is used several times, long after it was computed.
-Value shared(const std::vector<Value>& x, int operations) {
-  std::vector<Value> values = x;
-  unsigned state = 1;
-  const auto pick = [&] {
-    state = state * 1664525u + 1013904223u;
-    return values[values.size() - 1 - (state >> 8) % std::min<std::size_t>(values.size(), 200)];
-  };
-  for (int i = 0; i < operations; ++i) values.push_back(i % 3 ? pick() * kl::lit(0.5f) + pick() : pick() - pick());
-  Value sum = values.back();
-  for (std::size_t i = values.size() > 200 ? values.size() - 200 : 0; i + 1 < values.size(); ++i) sum = sum + values[i];
-  return sum;
-}
+Value chain(const std::vector<Value>& x, int operations) { return long_expressions::chain(x, operations, number); }
+Value tree(const std::vector<Value>& x, int operations) { return long_expressions::tree(x, operations, number); }
+Value shared(const std::vector<Value>& x, int operations) { return long_expressions::shared(x, operations, number); }
+Value waiting(const std::vector<Value>& x, int operations) { return long_expressions::waiting(x, operations, number); }
 
 Value reductions(const std::vector<Value>& x, int operations) {
   Value y = x[0];
@@ -99,7 +80,7 @@ Value functions(const std::vector<Value>& x, int operations) {
   return y;
 }
 
-Value transcendental(const std::vector<Value>& x, int operations) {
+Value sines(const std::vector<Value>& x, int operations) {
   Value y = x[0];
   for (int i = 0; i < operations / 2; ++i) y = kl::sin(y) + x[static_cast<unsigned>(i) % inputs];
   return y;
@@ -117,11 +98,25 @@ void trace(kl::detail::Recorder& recorder, const void* environment, kl::detail::
   outputs[0] = family->build(x, operations).node_as(kl::DType::f32, {});
 }
 
-void measure(const Family& family, int operations, const kl::dsl::Machine& machine, bool compile) {
+const kl::dsl::Shape loop = kl::dsl::make_shape("loop", std::vector<std::int64_t>{rows, columns}, {});
+
+double time_of_passes(const kl::codegen::Graph& graph, const kl::dsl::Machine& machine) {
+  const std::vector<kl::dsl::Shape> shapes = kl::dsl::infer_shapes(graph, std::vector<kl::dsl::Shape>(inputs, loop));
+  std::vector<kl::dsl::Operand> operands;
+  for (int i = 0; i < static_cast<int>(inputs); ++i)
+    operands.push_back({kl::dsl::contiguous("input", loop, {}), kl::DType::f32, false, i});
+  const auto segmentation =
+      kl::dsl::segment(graph, shapes, operands, std::vector<kl::dsl::Shape>{loop}, machine.traits);
+  const auto begin = Clock::now();
+  for (const kl::dsl::Segment& segment : segmentation.segments) kl::codegen::run_pipeline(segment.body.graph, {});
+  return milliseconds_since(begin);
+}
+
+void measure(const Family& family, int operations, const kl::dsl::Machine& machine) {
   std::vector<kl::Array<float>> arrays;
   std::vector<kl::detail::Handle> handles;
   for (unsigned i = 0; i < inputs; ++i) {
-    arrays.push_back(kl::zeros<float>({64, 1024}));
+    arrays.push_back(kl::zeros<float>({rows, columns}));
     handles.push_back(arrays.back().handle());
   }
   kl::detail::Handle result;
@@ -138,55 +133,50 @@ void measure(const Family& family, int operations, const kl::dsl::Machine& machi
   auto begin = Clock::now();
   const auto recorded = kl::dsl::record(call);
   const double capture = milliseconds_since(begin);
+  const double passes = time_of_passes(recorded->graph, machine);
   begin = Clock::now();
   const kl::dsl::Draft draft = kl::dsl::draft(*recorded, call, {}, machine);
   const double plan = milliseconds_since(begin);
   begin = Clock::now();
-  std::vector<kl::KernelSource> sources;
+  std::map<std::string, kl::KernelSource> sources;  // equal kernels are one
   std::size_t bytes = 0;
   for (const auto& kernel : draft.kernels) {
-    sources.push_back(kl::dsl::emit(kernel.kernel, kernel.schedule, machine, {}));
-    bytes += sources.back().text.size();
+    kl::KernelSource source = kl::dsl::emit(kernel.kernel, kernel.schedule, machine, {});
+    bytes += source.text.size();
+    sources.try_emplace(source.text, source);
   }
   const double emission = milliseconds_since(begin);
   begin = Clock::now();
   int registers = 0, spills = 0;
-  if (compile) {
-    for (const auto& source : sources) {
-      const auto binary = kl::runtime::compile(source, kl::dsl::compile_options(machine, {}));
-      registers = std::max(registers, binary.registers);
-      spills = std::max(spills, binary.spill_bytes);
-    }
+  for (const auto& [text, source] : sources) {
+    const auto binary = kl::runtime::compile(source, kl::dsl::compile_options(machine, {}));
+    registers = std::max(registers, binary.registers);
+    spills = std::max(spills, binary.spill_bytes);
   }
-  const double compiling = milliseconds_since(begin);
-  std::printf(
-      "%-14s %6d %-6s  %4zu kernels  %8.1f KB  capture %8.2f  plan %8.2f  emission %8.2f  compile %9.1f ms  registers "
-      "%d, spills %d\n",
-      family.name, operations, machine.traits.cuda ? "cuda" : "cpu", draft.kernels.size(),
-      static_cast<double>(bytes) / 1000, capture, plan, emission, compiling, registers, spills);
+  const double compile = milliseconds_since(begin);
+  std::printf("%-14s %6d %-5s %4zu %4zu %9.1f %9.2f %9.2f %9.2f %9.2f %10.1f %6d %6d\n", family.name, operations,
+              machine.traits.cuda ? "cuda" : "cpu", draft.kernels.size(), sources.size(),
+              static_cast<double>(bytes) / 1000, capture, plan, passes, emission, compile, registers, spills);
   std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Family families[] = {{"chain", chain},
-                             {"tree", tree},
-                             {"shared", shared},
-                             {"reductions", reductions},
-                             {"softmaxes", softmaxes},
-                             {"functions", functions},
-                             {"transcendental", transcendental}};
+  const Family families[] = {
+      {"chain", chain},           {"tree", tree},           {"shared", shared},       {"waiting", waiting},
+      {"reductions", reductions}, {"softmaxes", softmaxes}, {"functions", functions}, {"sines", sines}};
   const int limit = argc > 1 ? std::atoi(argv[1]) : 10000;
-  const char* only = argc > 2 ? argv[2] : "";
-  const bool compile = argc <= 3;
+  const char* const only = argc > 2 ? argv[2] : "";
   const kl::DeviceGuard guard(kl::Device::cpu());
+  std::printf("%-14s %6s %-5s %4s %4s %9s %9s %9s %9s %9s %10s %6s %6s\n", "family", "ops", "for", "kern", "diff", "KB",
+              "capture", "plan", "(passes)", "emission", "compile ms", "regs", "spills");
   for (const char* arch : {"sm_90", "cpu"}) {
-    if (argc > 4 && std::strcmp(argv[4], arch)) continue;
+    if (argc > 3 && std::strcmp(argv[3], arch)) continue;
+    const kl::dsl::Machine machine = kl::dsl::machine_of_arch(arch);
     for (const Family& family : families) {
       if (*only && std::strcmp(only, family.name)) continue;
-      for (int operations = 10; operations <= limit; operations *= 10)
-        measure(family, operations, kl::dsl::machine_of_arch(arch), compile);
+      for (int operations = 10; operations <= limit; operations *= 10) measure(family, operations, machine);
     }
   }
 }

@@ -58,13 +58,14 @@ void Drafting::build_groups() {
   Segmentation segmentation = segment(trace_.graph, shapes_, operands_, loops_, machine_.traits);
   temporaries_ = std::move(segmentation.temporaries);
   draft_.notes = std::move(segmentation.notes);
+  const codegen::PartitionLimits limits = codegen::partition_limits(machine_.traits);
   for (Segment& segment : segmentation.segments) {
     run_passes(segment);
     if (call_.scatter) {  // both outputs are stored by one kernel
       groups_.push_back({std::move(segment), {}});
       continue;
     }
-    for (Segment& part : split(std::move(segment), machine_.traits, temporaries_, draft_.notes))
+    for (Segment& part : split(std::move(segment), limits, temporaries_, draft_.notes))
       groups_.push_back({std::move(part), {}});
   }
   for (const Temporary& temporary : temporaries_) {

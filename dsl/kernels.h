@@ -25,8 +25,7 @@ struct CodeFlags {
 };
 
 struct CompiledKernel {
-  KernelSource source;
-  std::shared_ptr<const runtime::Binary> binary;
+  KernelSource source;  ///< without its text
   const runtime::LoadedKernel* loaded = nullptr;
 };
 

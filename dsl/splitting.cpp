@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "codegen/schedule/partition.h"
-
 namespace kiln::dsl {
 namespace {
 
@@ -161,13 +159,13 @@ std::vector<Segment> Splitter::run(const std::vector<std::vector<NodeId>>& parts
 
 }  // namespace
 
-std::vector<Segment> split(Segment segment, const codegen::DeviceTraits& device, std::vector<Temporary>& temporaries,
+std::vector<Segment> split(Segment segment, const codegen::PartitionLimits& limits, std::vector<Temporary>& temporaries,
                            std::vector<std::string>& notes) {
   std::vector<Segment> result;
-  const codegen::PartitionLimits limits = codegen::partition_limits(device);
-  // Every limit is larger than what so few nodes may reach.
-  const bool is_short = static_cast<std::int64_t>(segment.body.graph.size()) * 2 < limits.part_registers &&
-                        static_cast<std::int64_t>(segment.body.graph.size()) * 72 < limits.argument_bytes;
+  // So few nodes reach no limit, whatever they are.
+  const auto nodes = static_cast<std::int64_t>(segment.body.graph.size());
+  const bool is_short = 2 * nodes < limits.part_registers && 8 * nodes < limits.cost && 2 * nodes < limits.accesses &&
+                        72 * nodes < limits.argument_bytes;
   if (segment.reduced > 0 || is_short) {
     result.push_back(std::move(segment));
     return result;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/schedule/partition.h"
 #include "dsl/segment.h"
 
 namespace kiln::dsl {
@@ -12,7 +13,7 @@ namespace kiln::dsl {
 /// The kernels of `segment`, whose passes have run, in order; what they pass on is added to `temporaries`, and the
 /// reason to `notes`. Values are stored in their own types, so results do not change. One kernel where `segment` is not
 /// too long, or has reduced axes.
-std::vector<Segment> split(Segment segment, const codegen::DeviceTraits& device, std::vector<Temporary>& temporaries,
+std::vector<Segment> split(Segment segment, const codegen::PartitionLimits& limits, std::vector<Temporary>& temporaries,
                            std::vector<std::string>& notes);
 
 }  // namespace kiln::dsl
