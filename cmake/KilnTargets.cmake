@@ -42,6 +42,9 @@ if(KILN_SANITIZE)
   add_compile_options(-fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${KILN_SANITIZE})
 endif()
+if(KILN_FUZZER)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # counts which branches run
+endif()
 
 add_library(kiln_headers INTERFACE)
 target_include_directories(kiln_headers INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -12,6 +12,7 @@
 namespace kiln::dsl {
 
 struct CompiledKernel;
+struct SpecializationRecord;
 
 /// `block[at] = base[base] + bytes`.
 struct PointerPatch {
@@ -58,8 +59,9 @@ struct Plan {
   /// workspace of the kernels, which run one after another and share it.
   std::vector<std::uint64_t> temporaries;
   std::vector<Launch> launches;
-  std::vector<std::uint32_t> non_negative;  ///< scalar slots that are exponents of integer powers
-  detail::Where where;                      ///< in the traced lambda; null for inline expressions, which share plans
+  std::vector<std::uint32_t> non_negative;               ///< scalar slots that are exponents of integer powers
+  std::shared_ptr<SpecializationRecord> specialization;  ///< of compiled functions, which counts its runs
+  detail::Where where;  ///< in the traced lambda; null for inline expressions, which share plans
 };
 
 /// Allocates results, fills argument blocks, launches. Targets change only after everything is enqueued.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "codegen/schedule/divisor.h"
+#include "dsl/compile_places.h"
 #include "dsl/convert.h"
 #include "dsl/planner.h"
 #include "support/log.h"
@@ -126,7 +127,8 @@ void share_workspace(Plan& plan, const Draft& draft, const detail::Call& call) {
 
 }  // namespace
 
-std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call, const Machine& machine) {
+std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call, const Machine& machine,
+                                   SpecializationList* known) {
   auto plan = std::make_unique<Plan>();
   plan->device = draft.device;
   plan->backend = &runtime::backend(draft.device);
@@ -136,6 +138,8 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
   if (call.is_function) plan->where = call.where;
   for (const std::string& note : draft.notes) KILN_LOG(3, "{}{}", note, place(call.where));
   const CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
+  const std::shared_ptr<SpecializationRecord> record =
+      known ? describe(draft, call, device_text(draft.device)) : nullptr;
   for (const DraftKernel& kernel : draft.kernels) {
     const codegen::ArgumentLayout layout = codegen::argument_layout(kernel.kernel);
     Launch launch;
@@ -144,13 +148,15 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     launch.operations = kernel.operations;
     launch.image.resize(layout.size);
     for (const Argument& argument : layout.arguments) add_argument(launch, kernel, argument, call);
-    const std::shared_ptr<const CompiledKernel> compiled =
-        compiled_kernel(kernel.kernel, kernel.schedule, machine, flags);
+    const std::shared_ptr<const CompiledKernel> compiled = naming_places(
+        kernel.kernel, call.where, [&] { return compiled_kernel(kernel.kernel, kernel.schedule, machine, flags); });
     launch.kernel = compiled->loaded;
     launch.compiled = compiled;
+    if (record) record->add_kernel(compiled->source.entry, *compiled->binary);
     plan->launches.push_back(std::move(launch));
   }
   share_workspace(*plan, draft, call);
+  if (known) plan->specialization = known->add(record);
   return plan;
 }
 

@@ -11,6 +11,8 @@
 #include "dsl/kernels.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
+#include "dsl/short_list.h"
+#include "dsl/specializations.h"
 #include "runtime/activity.h"
 #include "runtime/recording.h"
 #include "support/check.h"
@@ -21,20 +23,6 @@ namespace {
 
 using detail::Call;
 using detail::Handle;
-
-/// A stack array that moves to the heap above N elements.
-template <class T, std::size_t N>
-class SmallArray {
- public:
-  explicit SmallArray(std::size_t size) : data_(size <= N ? inline_ : (heap_.reset(new T[size]), heap_.get())) {}
-  T* data() { return data_; }
-  T& operator[](std::size_t i) { return data_[i]; }
-
- private:
-  alignas(16) T inline_[N];
-  std::unique_ptr<T[]> heap_;
-  T* data_;
-};
 
 /// Storage allocated for this call; released unless taken, so a failed call leaves nothing behind.
 class Fresh {
@@ -53,7 +41,7 @@ class Fresh {
   }
 
  private:
-  SmallArray<runtime::Storage*, 8> storages_;
+  ShortList<runtime::Storage*, 8> storages_;
   std::size_t count_;
 };
 
@@ -195,7 +183,7 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
   runtime::Recording* const capture = runtime::recording_of(*plan.backend, stream);
   for (const Launch& launch : plan.launches) {
     const std::size_t bytes = launch.image.size();
-    SmallArray<unsigned char, inline_block_bytes> block(bytes);
+    ShortList<unsigned char, inline_block_bytes> block(bytes);
     patch(plan, launch, call, bases, block.data());
     if (log_enabled(2)) [[unlikely]]
       log_launch(plan, launch, call);
@@ -233,7 +221,7 @@ void run_plan(const Plan& plan, const Call& call) {
     check_scalars(plan, call);
 
   const unsigned inputs = call.input_count, targets = call.target_count;
-  SmallArray<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());
+  ShortList<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());
   Fresh fresh(targets + plan.temporaries.size());
   for (unsigned i = 0; i < inputs; ++i) bases[i] = static_cast<char*>(call.inputs[i].data);
   for (unsigned t = 0; t < targets; ++t) {
@@ -252,6 +240,7 @@ void run_plan(const Plan& plan, const Call& call) {
   }
   launch_all(plan, call, bases.data(), stream);
   note_uses(plan, call, stream);
+  if (plan.specialization) plan.specialization->runs.fetch_add(1, std::memory_order_relaxed);
   for (unsigned t = 0; t < targets; ++t) {
     if (!plan.targets[t].allocate) continue;
     Handle& handle = *call.targets[t].handle;

@@ -11,6 +11,8 @@
 #include "dsl/scatter_trace.h"
 #include "dsl/session.h"
 #include "dsl/taken_shape.h"
+#include "dsl/usage.h"
+#include "runtime/recorder.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -117,16 +119,48 @@ class Scattered {
     resolve_shapes();
     if (element_count("scatter", trace_.updates, where_) == 0 || target_.layout->size == 0) return;
     const runtime::DeviceId device = device_of(*target_.layout);
+    if (runtime::is_recording_kernels()) [[unlikely]]
+      Scattered(sites_, call_, target_, indices_.parts(), updates_.parts(), where_).record_other_ways(device);
     if (may_meet(indices_.parts(), target_)) indices_.compute(sites_.indices, where_);
     if (may_meet(updates_.parts(), target_)) updates_.compute(sites_.updates, where_);
     const bool cuda = device.kind == runtime::DeviceKind::cuda;
-    const bool exact = is_integer(call_.type) || call_.operation != Scattering::add;
-    if (cuda && (exact || call_.unordered)) return in_one_kernel(target_);
+    if (cuda && is_exact()) return in_one_kernel(target_);
     if (cuda && is_number(updates_.parts())) return counted();
     sorted(device);
   }
 
+  /// Notes the kernels of the way that the other kind of device would take. What has to be computed beforehand is.
+  void record_other_ways(runtime::DeviceId device) {
+    resolve_shapes();
+    if (may_meet(indices_.parts(), target_)) indices_.compute(sites_.indices, where_);
+    if (may_meet(updates_.parts(), target_)) updates_.compute(sites_.updates, where_);
+    if (device.kind == runtime::DeviceKind::cuda) {
+      const OnlyRecording only;
+      evaluate_keys(sites_.counts, trace_, device, indices_.parts(), where_);
+      if (!as_it_lies()) evaluate_updates(sites_.scatter, trace_, device, updates_.parts(), where_);
+      return;
+    }
+    const bool alone = is_exact() || is_number(updates_.parts());
+    if (alone && has_reductions(indices_.parts())) indices_.compute(sites_.indices, where_);
+    if (is_exact() && !is_number(updates_.parts()) && has_reductions(updates_.parts()))
+      updates_.compute(sites_.updates, where_);
+    if (!alone) {
+      ScatterJob job;
+      job.type = call_.type;
+      job.count = element_count("scatter", trace_.indices, where_);
+      return record_scatter_sorted(job, where_);
+    }
+    const OnlyRecording only;
+    if (is_exact())
+      in_one_kernel(target_);
+    else
+      counted();
+  }
+
  private:
+  /// The order of the updates does not matter.
+  bool is_exact() const { return is_integer(call_.type) || call_.operation != Scattering::add || call_.unordered; }
+
   void resolve_shapes() {
     const Shape target = dsl::shape_of(*target_.layout);
     trace_.target = strided_of(*target_.layout);

@@ -27,5 +27,7 @@ void scatter_on_host(const ScatterJob& job);
 
 /// Floats on a GPU, the same: counting sort by digits, then sums of runs in a fixed order. Enqueued on `stream`.
 void scatter_sorted(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream);
+/// Notes its kernels for all GPUs (dsl/usage.h). Of the job, `type`, `bins` and `count` matter.
+void record_scatter_sorted(const ScatterJob& job, Where where);
 
 }  // namespace kiln::dsl

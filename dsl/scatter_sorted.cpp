@@ -9,6 +9,8 @@
 #include "codegen/schedule/arithmetic.h"
 #include "dsl/kernels.h"
 #include "dsl/scatter.h"
+#include "dsl/shapes.h"
+#include "dsl/usage.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -58,6 +60,30 @@ class Scratch {
   std::vector<void*> memory_;
 };
 
+/// Running sums of the u32 counts, by kiln's own scan.
+OwnedHandle running_sums(void* counts, std::int64_t size, runtime::DeviceId device, runtime::NativeStream stream) {
+  using detail::Instruction;
+  using detail::ReductionCall;
+  static constinit detail::Site site{};
+  const Instruction code[] = {{.kind = Instruction::input, .type = DType::u32},
+                              {.kind = Instruction::structure},
+                              {.kind = Instruction::reduction, .type = DType::u64, .arity = 1}};
+  const detail::Handle source =
+      detail::borrow(DType::u32, counts, &size, 1, nullptr, static_cast<int>(device.kind), device.index);
+  const OwnedHandle owned(source);
+  const std::uint64_t bits = ReductionCall::named | std::uint64_t{1} << ReductionCall::count_shift |
+                             static_cast<std::uint64_t>(detail::Reducing::cumsum) << ReductionCall::function_shift;
+  const detail::Slot slots[] = {__builtin_bit_cast(detail::Slot, source), {nullptr, {bits, 0}}, {nullptr, {0, 0}}};
+  const detail::Parts parts{code, slots, 3};
+  detail::Handle result;
+  detail::Target target{&result, DType::u64, true};
+  detail::LaunchControl control;
+  control.stream = stream;
+  control.has_stream = true;
+  detail::evaluate(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .launch = &control});
+  return OwnedHandle(result);
+}
+
 class SortedScatter {
  public:
   SortedScatter(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream)
@@ -84,30 +110,6 @@ class SortedScatter {
     runtime::backend(device_).launch(loaded(source, device_), shape, &arguments, sizeof arguments, stream_);
   }
 
-  /// Running sums of the u32 counts, by kiln's own scan.
-  OwnedHandle running_sums(void* counts, std::int64_t size) {
-    using detail::Instruction;
-    using detail::ReductionCall;
-    static constinit detail::Site site{};
-    const Instruction code[] = {{.kind = Instruction::input, .type = DType::u32},
-                                {.kind = Instruction::structure},
-                                {.kind = Instruction::reduction, .type = DType::u64, .arity = 1}};
-    const detail::Handle source = detail::borrow(DType::u32, counts, &size, 1, nullptr, 1, device_.index);
-    const OwnedHandle owned(source);
-    const std::uint64_t bits = ReductionCall::named | std::uint64_t{1} << ReductionCall::count_shift |
-                               static_cast<std::uint64_t>(detail::Reducing::cumsum) << ReductionCall::function_shift;
-    const detail::Slot slots[] = {__builtin_bit_cast(detail::Slot, source), {nullptr, {bits, 0}}, {nullptr, {0, 0}}};
-    const detail::Parts parts{code, slots, 3};
-    detail::Handle result;
-    detail::Target target{&result, DType::u64, true};
-    detail::LaunchControl control;
-    control.stream = stream_;
-    control.has_stream = true;
-    detail::evaluate(site,
-                     {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .launch = &control});
-    return OwnedHandle(result);
-  }
-
   void sort(SortArguments& arguments, int shift) {
     arguments.shift = shift;
     arguments.tiles = ceil_divide(job_.count, codegen::sort_tile);
@@ -115,7 +117,7 @@ class SortedScatter {
     const std::int64_t size = codegen::sort_digits * arguments.tiles;
     arguments.counts = scratch_.allocate(size * 4);
     launch(codegen::emit_sort_count(), arguments, {grid, 1, 1}, {codegen::sort_block, 1, 1});
-    const OwnedHandle sums = running_sums(arguments.counts, size);
+    const OwnedHandle sums = running_sums(arguments.counts, size, device_, stream_);
     arguments.counts = sums.get().data;
     arguments.sorted_keys = scratch_.allocate(job_.count * 4);
     arguments.sorted_numbers = scratch_.allocate(job_.count * 4);
@@ -166,6 +168,16 @@ class SortedScatter {
 
 void scatter_sorted(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream) {
   SortedScatter(job, device, stream).run();
+}
+
+void record_scatter_sorted(const ScatterJob& job, Where where) {
+  for (const KernelSource& source :
+       {codegen::emit_sort_count(), codegen::emit_sort_move(), codegen::emit_join_runs(job.type)})
+    record_cuda_kernel(source, {}, "scatter of " + std::string(name_of(job.type)), "scatter" + place(where));
+  // Aligned as memory of the device is, and never touched.
+  alignas(256) unsigned char counts[256];
+  const OnlyRecording only;
+  running_sums(counts, codegen::sort_digits * ceil_divide(job.count, codegen::sort_tile), {}, nullptr);
 }
 
 }  // namespace kiln::dsl

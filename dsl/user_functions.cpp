@@ -1,5 +1,7 @@
 // dsl/user_functions.cpp -- kl::function: checks what the user gives, shares equal functions, records calls.
+#include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
@@ -23,16 +25,120 @@ bool is_identifier(std::string_view text) {
   return true;
 }
 
+/// Words of C++17 and CUDA that name nothing of the user's.
+bool is_reserved(std::string_view text) {
+  static constexpr std::string_view words[] = {"alignas",
+                                               "alignof",
+                                               "and",
+                                               "and_eq",
+                                               "asm",
+                                               "auto",
+                                               "bitand",
+                                               "bitor",
+                                               "blockDim",
+                                               "blockIdx",
+                                               "bool",
+                                               "break",
+                                               "case",
+                                               "catch",
+                                               "char",
+                                               "char16_t",
+                                               "char32_t",
+                                               "class",
+                                               "compl",
+                                               "const",
+                                               "constexpr",
+                                               "const_cast",
+                                               "continue",
+                                               "decltype",
+                                               "default",
+                                               "delete",
+                                               "do",
+                                               "double",
+                                               "else",
+                                               "enum",
+                                               "explicit",
+                                               "export",
+                                               "extern",
+                                               "false",
+                                               "float",
+                                               "for",
+                                               "friend",
+                                               "goto",
+                                               "gridDim",
+                                               "if",
+                                               "inline",
+                                               "int",
+                                               "long",
+                                               "mutable",
+                                               "namespace",
+                                               "new",
+                                               "noexcept",
+                                               "not",
+                                               "not_eq",
+                                               "nullptr",
+                                               "operator",
+                                               "or",
+                                               "or_eq",
+                                               "private",
+                                               "protected",
+                                               "public",
+                                               "register",
+                                               "return",
+                                               "short",
+                                               "signed",
+                                               "sizeof",
+                                               "static",
+                                               "struct",
+                                               "switch",
+                                               "static_assert",
+                                               "template",
+                                               "this",
+                                               "threadIdx",
+                                               "thread_local",
+                                               "throw",
+                                               "true",
+                                               "try",
+                                               "typedef",
+                                               "typeid",
+                                               "typename",
+                                               "union",
+                                               "unsigned",
+                                               "using",
+                                               "virtual",
+                                               "void",
+                                               "volatile",
+                                               "warpSize",
+                                               "wchar_t",
+                                               "while",
+                                               "xor",
+                                               "xor_eq",
+                                               "static_cast",
+                                               "dynamic_cast",
+                                               "reinterpret_cast"};
+  return std::find(std::begin(words), std::end(words), text) != std::end(words);
+}
+
 void check_names(const codegen::Function& function, Where where) {
   if (!is_identifier(function.name)) {
     fail<TypeError>("kl::function: \"{}\" is no name of a C++ function{}; use letters, digits and _", function.name,
                     place(where));
+  }
+  if (is_reserved(function.name)) {
+    fail<TypeError>("kl::function: \"{0}\" is a word of CUDA C++ itself{1}; choose another name, e.g. my_{0}",
+                    function.name, place(where));
   }
   for (std::size_t i = 0; i < function.parameter_names.size(); ++i) {
     const std::string& name = function.parameter_names[i];
     if (!is_identifier(name)) {
       fail<TypeError>("kl::function {}: \"{}\" is no name of a C++ parameter{}; use letters, digits and _",
                       function.name, name, place(where));
+    }
+    if (is_reserved(name)) {
+      fail<TypeError>(
+          "kl::function {0}: the parameter name \"{1}\" is a word of CUDA C++ itself{2}; choose another name, "
+          "e.g. {1}_",
+          function.name, name, place(where));
     }
     for (std::size_t other = 0; other < i; ++other) {
       if (function.parameter_names[other] != name) continue;
@@ -93,6 +199,7 @@ Slot make_function(const FunctionText& given, Where where) {
     function->parameters.push_back(compute_type(given.parameters[i]));
   }
   function->result = given.result;
+  function->where = {where.file, where.line};
   dsl::check_names(*function, where);
   function->text = dsl::with_return(given.text, function->name, where);
   return dsl::function_slot(given.context ? dsl::FunctionPointer(function) : dsl::shared(std::move(function)));

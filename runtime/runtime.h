@@ -45,6 +45,7 @@ struct Binary {
   int spill_bytes = -1;
   int shared_bytes = 0;  ///< static shared memory
   int local_bytes = 0;
+  double compile_ms = 0;   ///< what compiling it took; 0: it was not compiled here
   std::string ptx;         ///< only when asked for (inspect)
   std::string log;         ///< compiler's log, warnings included
   CompileOptions options;  ///< what it was compiled with; a backend that cannot load the image compiles it again
@@ -64,6 +65,7 @@ std::string disassembler();
 /// Counters for tests and `kiln cache stats`; monotonic per process.
 struct CacheCounters {
   std::uint64_t compiles = 0, memory_hits = 0, disk_hits = 0, disk_misses = 0, disk_rejects = 0, disk_errors = 0;
+  std::uint64_t bundle_hits = 0, bundle_misses = 0;
 };
 CacheCounters cache_counters();
 

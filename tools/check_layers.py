@@ -31,7 +31,7 @@ LAYERS = {
 THIRD_PARTY = [
     (r"(cuda|nvrtc|cudart|nvJitLink|cuda_\w+)(\.h|/.*)$", ["runtime/cuda/", "tests/fake_driver/"]),
     (r"nvtx3/", ["runtime/cuda/", "tests/nvtx/"]),
-    (r"llvm(-c)?/", ["runtime/cpu/jit/", "support/hash.cpp", "tools/"]),
+    (r"llvm(-c)?/", ["runtime/cpu/jit/"]),
     (r"fmt/", ["support/", "codegen/", "runtime/", "dsl/", "tools/", "tests/"]),
     (r"gtest/|gmock/", ["tests/"]),
     (r"benchmark/", ["benchmarks/"]),

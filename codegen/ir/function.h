@@ -29,6 +29,10 @@ struct Function : std::enable_shared_from_this<Function> {
   std::string text;      ///< statements that return the result
   std::string preamble;  ///< declarations before the function, in a namespace with it
   HostCall host;
+  struct {
+    const char* file = nullptr;
+    unsigned line = 0;
+  } where;                            ///< of the text, for messages; of equal functions that of the first
   std::shared_ptr<const void> owner;  ///< keeps `host.context` alive
 };
 

@@ -28,6 +28,7 @@
 #include <kiln/array.h>
 #include <kiln/inspect.h>
 #include <kiln/eval.h>
+#include <kiln/print.h>
 #include <kiln/create.h>
 #include <kiln/scatter.h>
 #include <kiln/options.h>
@@ -42,5 +43,6 @@
 #include <kiln/graph.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
+#include <kiln/bundle.h>
 #include <kiln/error.h>
 // clang-format on

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "runtime/compile_mode.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/nvrtc_library.h"
@@ -64,7 +65,7 @@ std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const 
   CUlibrary library = load_image(binary, source, result);
   Binary fallback;
   const Binary* loaded = &binary;
-  if (is_wrong_image(result) && !binary.is_ptx && !source.text.empty()) {
+  if (is_wrong_image(result) && !binary.is_ptx && !source.text.empty() && may_compile(compile_mode())) {
     KILN_LOG(1, "kernel {}: the driver refused the cubin ({}); trying PTX", source.entry, error_text(result));
     CompileOptions options = binary.options;
     options.arch = info_.arch;

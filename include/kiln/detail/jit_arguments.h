@@ -29,6 +29,14 @@ class Archs {
   unsigned count_ = 0;
 };
 
+/// An architecture, and where it was named.
+struct ArchName {
+  const char* name;
+  Where where;
+  ArchName(const char* n, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : name(n), where{f, l} {}
+  ArchName(const char* n, Where w) : name(n), where(w) {}
+};
+
 /// Tells on stderr how far f.compile has come.
 class CompileProgress {
  public:
@@ -224,6 +232,7 @@ struct Request {
   Kind kind = run;
   const LaunchControl* launch = nullptr;
   const char* arch = nullptr;        ///< of precompile and inspect
+  Where where = {};                  ///< of precompile and inspect_for
   Inspection* inspection = nullptr;  ///< the result of inspect
 };
 [[gnu::noinline]] inline void perform(Site& site, const Evaluation& e, Request& request) {
@@ -265,9 +274,9 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     return -1;
   }();
   static_assert(mask >= 0 || !known,
-                "kiln: the lambda of kl::jit does not take these arguments; give as many as it has parameters, and "
-                "declare each parameter auto (arrays and run-time numbers) or kl::Const<T> (a number compiled into the "
-                "kernel)");
+                "kiln: the lambda of kl::jit does not compile for these arguments: an error above says why, or give as "
+                "many as it has parameters, and declare each parameter auto (arrays and run-time numbers) or "
+                "kl::Const<T> (a number compiled into the kernel)");
 
   struct Environment {
     const F* function;
@@ -300,6 +309,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     e.trace = &trace;
     e.environment = &environment;
     e.launch = request.launch;
+    e.where = request.where;
     e.group = &f.group();
     e.signature = &function_site<F, typename KeyOf<A>::type...>;
     e.name = f.name();
