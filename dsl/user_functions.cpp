@@ -2,6 +2,7 @@
 #include <cctype>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "dsl/fragment.h"
@@ -87,14 +88,15 @@ const codegen::Function& function_of(const detail::Slot& slot) {
 FunctionPointer shared(std::shared_ptr<codegen::Function> function) {
   struct Known {
     std::mutex mutex;
-    std::vector<FunctionPointer> functions;
+    std::unordered_multimap<std::uint64_t, FunctionPointer> functions;  // by text_hash
   };
   static Known& known = *new Known;  // leaked: calls may outlive static destructors
+  const std::uint64_t hash = codegen::text_hash(*function);
   const std::lock_guard lock(known.mutex);
-  for (const FunctionPointer& other : known.functions)
-    if (other->host == function->host && codegen::same_text(*other, *function)) return other;
-  known.functions.push_back(std::move(function));
-  return known.functions.back();
+  const auto [first, last] = known.functions.equal_range(hash);
+  for (auto other = first; other != last; ++other)
+    if (other->second->host == function->host && codegen::same_text(*other->second, *function)) return other->second;
+  return known.functions.emplace(hash, std::move(function))->second;
 }
 
 }  // namespace
