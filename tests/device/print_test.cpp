@@ -65,7 +65,9 @@ TEST_P(Print, long_rows_are_broken_into_lines) {
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
     EXPECT_LE(line.size(), 78u + 20) << "the type and shape follow the last bracket";
-    if (count > 0) EXPECT_EQ(line.substr(0, 1), " ") << "below the bracket";
+    if (count > 0) {
+      EXPECT_EQ(line.substr(0, 1), " ") << "below the bracket";
+    }
   }
   EXPECT_GT(count, 3);
 }

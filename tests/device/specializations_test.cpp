@@ -36,7 +36,9 @@ TEST_P(Specializations, a_row_per_types_and_layouts_counts_its_calls) {
     EXPECT_EQ(each.device, device_name().c_str());
     EXPECT_FALSE(each.kernels.empty());
     EXPECT_EQ(each.from_cache, each.compile_ms == 0);
-    if (on_gpu()) EXPECT_GT(each.registers, 0);
+    if (on_gpu()) {
+      EXPECT_GT(each.registers, 0);
+    }
   }
 }
 

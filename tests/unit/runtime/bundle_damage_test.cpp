@@ -193,7 +193,7 @@ TEST(BundleDamageTest, ForgedBytesAreRefusedOrCanonical) {
 }
 
 TEST(BundleDamageTest, OtherFilesAreNamed) {
-  struct Case {
+  struct Foreign {
     std::string bytes;
     const char* expected;
   };
@@ -201,7 +201,7 @@ TEST(BundleDamageTest, OtherFilesAreNamed) {
   std::string future = good, past = good;
   future[8] = 2;
   past[8] = 0;
-  const Case cases[] = {
+  const Foreign cases[] = {
       {"", "it is empty"},
       {good.substr(0, 5), "it ends after a few bytes"},
       {"\x7f"
@@ -215,7 +215,7 @@ TEST(BundleDamageTest, OtherFilesAreNamed) {
       {future, "its format is version 2, this kiln reads version 1: install the kiln that made it, or build it again"},
       {past, "its format is version 0, this kiln reads version 1: build it again"},
   };
-  for (const Case& test : cases) {
+  for (const Foreign& test : cases) {
     const std::string problem = problem_of(test.bytes);
     EXPECT_NE(problem.find(test.expected), std::string::npos) << problem;
     EXPECT_TRUE(problem.starts_with("cannot use the bundle test.klb: ")) << problem;
