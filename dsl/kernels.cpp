@@ -55,6 +55,8 @@ Result build(const codegen::Kernel& kernel, const codegen::Schedule& schedule, c
   KILN_LOG(4, "source of {}\n{}", result->source.entry, result->source.text);
   result->binary = runtime::cached_binary(result->source, compile_options(machine, flags));
   result->loaded = runtime::backend(machine.device).load(*result->binary, result->source);
+  // The map keeps every kernel of the process; of thousands, the texts would be most of its memory.
+  result->source.text = {};
   return result;
 }
 

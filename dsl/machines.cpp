@@ -66,6 +66,7 @@ Machine machine_of(runtime::DeviceId device) {
   machine.traits.threads_per_multiprocessor = info.threads_per_multiprocessor;
   machine.traits.l2_bytes = info.l2_bytes;
   machine.traits.cpu_vector_bits = info.cpu_vector_bits;
+  machine.traits.argument_bytes = info.argument_bytes;
   if (machine.traits.cuda) machine.traits.compute_capability = capability_of(info.arch);
   return machine;
 }

@@ -30,6 +30,7 @@ class Recorder {
   NodeId tuple(const NodeId* values, unsigned count, Where where);
   NodeId component(NodeId tuple, unsigned component, Where where);
   NodeId take(const TakeCall& call, NodeId source, NodeId indices, Where where);
+  NodeId item_take(const TakeCall& call, NodeId source, NodeId indices, Where where);
 
   NodeId inlined(const codegen::Graph& combiner, std::initializer_list<NodeId> values);
 
@@ -80,6 +81,7 @@ class Recorder {
   NodeId in_front(NodeId value, Where where);
   NodeId known(NodeId id, int rank);
   NodeId with_loops(NodeId value, Where where);
+  NodeId with_axes(NodeId value, int first, int count, Where where);
   void align(NodeId* operands, unsigned count, Where where);
   NodeId widen(NodeId value, DType type, Where where);
   void check_node(NodeId value, const char* operation, Where where) const;

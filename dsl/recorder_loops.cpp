@@ -72,6 +72,13 @@ void Recorder::align(NodeId* operands, unsigned count, Where where) {
   }
 }
 
+/// `count` new axes of extent 1 from `first` on.
+NodeId Recorder::with_axes(NodeId value, int first, int count, Where where) {
+  if (count == 0) return value;
+  const Numbers axes = consecutive(first, count);
+  return view(value, static_cast<int>(ViewKind::unsqueeze), axes.data(), static_cast<unsigned>(count), where);
+}
+
 NodeId Recorder::item_index(NodeId value, int axis, Where where) {
   if (loop_rank_ == 0) return index(value, axis, where);
   check_node(value, "index", where);
@@ -103,6 +110,8 @@ NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, 
                            const NodeId* fill) {
   if (loop_rank_ == 0) return view(value, kind, numbers, count, where, fill);
   check_node(value, "view", where);
+  if (static_cast<ViewKind>(kind) == ViewKind::broadcast_to && ranks_[value] == 0)  // one item for all
+    return with_axes(view(value, kind, numbers, count, where), 0, loop_rank_, where);
   value = with_loops(value, where);
   const int rank = item_rank(value);
   Numbers moved;

@@ -9,6 +9,7 @@
 #include "codegen/schedule/arithmetic.h"
 #include "dsl/kernels.h"
 #include "dsl/scatter.h"
+#include "dsl/scatter_report.h"
 #include "dsl/shapes.h"
 #include "dsl/usage.h"
 #include "support/check.h"
@@ -89,15 +90,20 @@ class SortedScatter {
   SortedScatter(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream)
       : job_(job), device_(device), stream_(stream), scratch_(device, stream) {}
 
-  void run() {
+  void run() { join(sorted(nullptr)); }
+
+  /// The keys in their order; `order`, unless it is null, gets the numbers of their updates.
+  SortArguments sorted(void* order) {
     SortArguments arguments;
     arguments.keys = job_.keys;
     arguments.count = job_.count;
     arguments.bins = job_.bins;
-    const int bits = std::bit_width(static_cast<std::uint64_t>(job_.bins));
-    for (int shift = 0; shift < bits; shift += 8) sort(arguments, shift);
-    join(arguments);
+    const int bits = key_bits(job_.bins);
+    for (int shift = 0; shift < bits; shift += 8) sort(arguments, shift, shift + 8 >= bits ? order : nullptr);
+    return arguments;
   }
+
+  static int key_bits(std::int64_t bins) { return std::bit_width(static_cast<std::uint64_t>(bins)); }
 
  private:
   void launch(const KernelSource& source, const SortArguments& arguments, std::array<std::uint32_t, 3> grid,
@@ -110,7 +116,7 @@ class SortedScatter {
     runtime::backend(device_).launch(loaded(source, device_), shape, &arguments, sizeof arguments, stream_);
   }
 
-  void sort(SortArguments& arguments, int shift) {
+  void sort(SortArguments& arguments, int shift, void* order) {
     arguments.shift = shift;
     arguments.tiles = ceil_divide(job_.count, codegen::sort_tile);
     const auto grid = static_cast<std::uint32_t>(arguments.tiles);
@@ -120,7 +126,7 @@ class SortedScatter {
     const OwnedHandle sums = running_sums(arguments.counts, size, device_, stream_);
     arguments.counts = sums.get().data;
     arguments.sorted_keys = scratch_.allocate(job_.count * 4);
-    arguments.sorted_numbers = scratch_.allocate(job_.count * 4);
+    arguments.sorted_numbers = order ? order : scratch_.allocate(job_.count * 4);
     launch(codegen::emit_sort_move(), arguments, {grid, 1, 1}, {codegen::sort_block, 1, 1});
     arguments.keys = arguments.sorted_keys;
     arguments.numbers = arguments.sorted_numbers;
@@ -168,6 +174,29 @@ class SortedScatter {
 
 void scatter_sorted(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream) {
   SortedScatter(job, device, stream).run();
+}
+
+void order_on_gpu(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order,
+                  runtime::DeviceId device, runtime::NativeStream stream) {
+  ScatterJob job;
+  job.keys = keys;
+  job.count = count;
+  job.bins = bins;
+  SortedScatter(job, device, stream).sorted(order);
+}
+
+void report_sort(const ScatterJob& job, ScatterReport& report) {
+  if (!report.is_cuda())
+    return report.say(
+        fmt::format("the host sorts {} indices into {} places; the threads of the CPU join the updates of "
+                    "each place in f64, in their order",
+                    job.count, job.bins));
+  const int digits = (SortedScatter::key_bits(job.bins) + 7) / 8;
+  report.say(fmt::format("{} indices into {} places: {} digit{} of 8 bits, each by two kernels and a running sum",
+                         job.count, job.bins, digits, digits == 1 ? "" : "s"));
+  report.add(codegen::emit_sort_count(), "counts the digits of each tile");
+  report.add(codegen::emit_sort_move(), "puts indices and numbers of updates in order of a digit");
+  report.add(codegen::emit_join_runs(job.type), "sums runs of equal indices in f64, level by level");
 }
 
 void record_scatter_sorted(const ScatterJob& job, Where where) {

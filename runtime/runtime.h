@@ -32,6 +32,7 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
   double peak_bandwidth = 0;  ///< of device memory, bytes per second, by clock and bus width; 0: unknown (CPU)
   int cpu_vector_bits = 0;
+  int argument_bytes = 32764;  ///< that one launch may pass to a kernel
 };
 
 /// What a compile produced, as stored in the disk cache (design.md section 6).

@@ -327,7 +327,7 @@ DEVICE double maximum_f64(double a, double b) { return a != a || b != b ? a + b 
 
 std::string_view Prelude::use(std::string_view name) {
   for (const std::span<const Snippet> snippets :
-       {std::span<const Snippet>(table), reduction_snippets(), column_snippets()}) {
+       {std::span<const Snippet>(table), running_snippets(), reduction_snippets(), column_snippets()}) {
     for (const Snippet& snippet : snippets) {
       if (snippet.name != name) continue;
       used_.emplace(name);
@@ -345,7 +345,7 @@ std::string_view Prelude::use(std::string_view name) {
 std::string Prelude::text() const {
   std::string text(types);
   for (const std::span<const Snippet> snippets :
-       {std::span<const Snippet>(table), reduction_snippets(), column_snippets()}) {
+       {std::span<const Snippet>(table), running_snippets(), reduction_snippets(), column_snippets()}) {
     for (const Snippet& snippet : snippets) {
       if (used_.contains(snippet.name)) text += snippet.text;
     }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/cuda_calls.h"
 #include "codegen/emit/cuda_prelude.h"
 #include "codegen/emit/emit.h"
 #include "codegen/schedule/transpose.h"
@@ -170,6 +171,7 @@ class Writer {
   const EmitOptions& options_;
   ArgumentLayout layout_;
   Prelude prelude_;
+  Calls calls_;
   std::string text_;
   std::string definitions_;
   int indent_ = 0;

@@ -52,6 +52,11 @@ bool moves_along_rows(const Kernel& kernel, const Access& access) {
   return !access.iota && is_per_element(kernel, access);
 }
 
+/// Stands for elements along the row that are found by index.
+bool finds_along_rows(const Kernel& kernel, const Access& access) {
+  return access.gathers > 0 && is_per_element(kernel, access);
+}
+
 /// Read from the caches by every row.
 bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
   return kernel.rank > kernel.reduced && std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
@@ -60,14 +65,18 @@ bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
 
 /// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand.
 int choose_vector(const Kernel& kernel, const Extents& extents) {
-  const auto moves = [&](const Access& access) { return moves_along_rows(kernel, access); };
-  const auto counts = [&](const Access& access) { return moves(access) && !is_shared_by_rows(kernel, access); };
+  const auto finds = [&](const Access& access) { return finds_along_rows(kernel, access); };
+  const auto moves = [&](const Access& access) { return moves_along_rows(kernel, access) || finds(access); };
+  const auto counts = [&](const Access& access) {
+    return finds(access) || (moves(access) && !is_shared_by_rows(kernel, access));
+  };
   const int widest = static_cast<int>(widest_element(kernel, moves));
   const std::int64_t inner = extents.loop.back();
   for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (inner % vector != 0 && (kernel.reduced > 1 || inner < 8 * vector)) continue;
     const auto is_whole = [&](const Access& access) {
-      const auto width = static_cast<int>(std::min<std::size_t>(access.alignment, access_bytes) / size_of(access.type));
+      const auto width =
+          static_cast<int>(std::min<std::size_t>(access.alignment, access_bytes) / element_bytes(access));
       return is_contiguous(kernel, access) && width >= vector;
     };
     if (most_bytes_move_whole(kernel, counts, is_whole)) return vector;
@@ -85,7 +94,10 @@ RowWork work_of(const Kernel& kernel, const Extents& extents) {
   work.vector = choose_vector(kernel, extents);
   const std::vector<char> held = held_accesses(kernel);
   std::size_t bytes = 0;
-  for (std::size_t a = 0; a < held.size(); ++a) bytes += held[a] ? size_of(kernel.accesses[a].type) : 0;
+  for (std::size_t a = 0; a < held.size(); ++a) {
+    const Access& access = kernel.accesses[a];
+    bytes += held[a] || finds_along_rows(kernel, access) ? element_bytes(access) : 0;
+  }
   work.bytes = static_cast<std::int64_t>(bytes);
   work.registers = std::max(1, static_cast<int>(bytes) * work.vector / 4);
   return work;

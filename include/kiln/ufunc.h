@@ -19,6 +19,7 @@
 //               reduction of no elements is a ShapeError.
 #pragma once
 
+#include <kiln/detail/stretches.h>
 #include <kiln/jit.h>
 #include <kiln/shift.h>
 
@@ -103,19 +104,6 @@ Perhaps<Sym<T>, B> join_present(const F& function, const Sym<T>& values, const B
                       JoinPresent<F>{function});
 }
 
-/// Each element looks through all indices: in any order the same bits, and no element is written twice.
-template <class F>
-struct AtEach {
-  [[no_unique_address]] F function;
-  template <class T, class I, class V>
-  auto operator()(const Sym<T>& target, const Sym<I>& indices, const Sym<V>& values) const {
-    const auto position = kiln::index(target, 0).unsqueeze(-1);
-    const auto wrapped = kiln::cast<std::int64_t>(indices);
-    const auto found = join_present(function, values.template astype<T>(), wrapped == position);
-    return kiln::where(found.second, function(target, found.first), target);
-  }
-};
-
 template <class F>
 struct ReduceStretches {
   [[no_unique_address]] F function;
@@ -149,8 +137,8 @@ template <class F, class I = detail::NoIdentity>
 class Ufunc {
  public:
   constexpr explicit Ufunc(F function, I identity = {}, const Options& options = {})
-      : at_(detail::AtEach<F>{function}),
-        reduceat_(detail::ReduceStretches<F>{function}),
+      : reduceat_(detail::ReduceStretches<F>{function}),
+        stretches_(function),
         jit_(static_cast<F&&>(function), options),
         identity_(identity) {}
 
@@ -201,19 +189,30 @@ class Ufunc {
   }
   /// NumPy's reduceat along the last axis: {.., starts} from {.., n} and the integer vector `starts`. Stretch i runs
   /// from starts[i] to starts[i + 1], the last one to the end; one that does not start before the next is the element
-  /// at its start. Allocates the result, as a call does; inside kl::jit it is recorded. Every stretch looks at the
-  /// whole axis: for few stretches.
+  /// at its start; one that starts outside the axis is 0. The elements of a stretch keep their order: the function need
+  /// not be commutative. Allocates the result, as a call does: {.., n} elements and s stretches cost n + 2 s log2(n)
+  /// joins, in log2(n) kernels. Inside kl::jit it is recorded, and then every stretch looks at the whole axis: for few
+  /// stretches.
   template <class X, class S>
-  auto reduceat(const X& x, const S& starts) const {
-    if constexpr (detail::require_binary<F, X>()) return reduceat_(x, starts);
+  auto reduceat(const X& x, const S& starts, detail::Where w = detail::Where::current()) const {
+    if constexpr (detail::require_binary<F, X>()) {
+      if constexpr (detail::role_of<X> == detail::Role::traced) {
+        return reduceat_(x, starts);
+      } else {
+        using T = typename detail::ElementOf<detail::Operand<X>::type.type>::type;
+        return detail::reduce_stretches<T>(stretches_, x, starts, w);
+      }
+    }
   }
   /// NumPy's at: joins each value to the element of `target`, a vector, that its index names; an index may come again.
-  /// Indices (an integer vector) that name no element do nothing. The function is associative and commutative. Every
-  /// element looks at all indices: for small targets; kl::scatter_add and its kin serve sums and extremes of many.
+  /// Indices (an integer vector) that name no element do nothing. The function is associative; values of one element
+  /// join in their order. They are sorted first, so that n elements and m values cost m log2(m) joins;
+  /// kl::scatter_add and its kin are faster for sums and extremes.
   template <class X, class S, class V>
-  void at(X&& target, const S& indices, const V& values) const {
+  void at(X&& target, const S& indices, const V& values, detail::Where w = detail::Where::current()) const {
     if constexpr (detail::require_binary<F, std::remove_cvref_t<X>>()) {
-      at_.into(target)(target, indices, values);
+      using T = typename detail::ElementOf<detail::Operand<std::remove_cvref_t<X>>::type.type>::type;
+      detail::join_at<T>(stretches_, target, indices, values, w);
     }
   }
 
@@ -229,8 +228,8 @@ class Ufunc {
     }
   }
 
-  Jit<detail::AtEach<F>> at_;
   Jit<detail::ReduceStretches<F>> reduceat_;
+  detail::StretchFunctions<F> stretches_;
   Jit<F> jit_;
   [[no_unique_address]] I identity_;
 };
