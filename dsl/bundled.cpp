@@ -27,6 +27,14 @@ bool is_in_bundles(const PlannedCall& planned, const detail::Call& call) {
   });
 }
 
+/// True where a schedule was found by tuning, perhaps after the bundle was made.
+bool is_tuned(const Draft& draft) {
+  return std::any_of(draft.kernels.begin(), draft.kernels.end(), [](const DraftKernel& kernel) {
+    return kernel.tunable && kernel.tunable->record &&
+           kernel.tunable->record->choice != kernel.tunable->record->heuristic;
+  });
+}
+
 bool same_traits(const codegen::DeviceTraits& a, const codegen::DeviceTraits& b) {
   return a.multiprocessors == b.multiprocessors && a.threads_per_multiprocessor == b.threads_per_multiprocessor &&
          a.l2_bytes == b.l2_bytes && a.compute_capability == b.compute_capability &&
@@ -85,6 +93,12 @@ PlannedCall plan_call(const Trace& trace, const detail::Call& call, runtime::Dev
   PlannedCall own{draft(trace, call, device, machine), machine};
   if (!runtime::looks_in_bundles() || is_in_bundles(own, call)) return own;
   std::vector<PlannedCall> attempts;
+  if (is_tuned(own.draft)) {
+    Machine untuned = machine;
+    untuned.name.clear();
+    PlannedCall usual{draft(trace, call, device, untuned), untuned};
+    if (is_in_bundles(usual, call)) return usual;
+  }
   attempts.push_back(std::move(own));
   for (const Machine& other : machines_to_plan_for(machine)) {
     if (other.arch == machine.arch && same_traits(other.traits, machine.traits)) continue;
