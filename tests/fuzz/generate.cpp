@@ -82,6 +82,10 @@ void Generator::lay_out(Operand& operand) {
     views.push_back({ViewKind::transpose, order});
     shape = base;
   }
+  if (count(shape) > 8 * max_elements) {  // around an axis without elements the others may be of any size
+    operand.base = operand.shape;
+    return;
+  }
   std::reverse(views.begin(), views.end());
   operand.base = shape;
   operand.views = std::move(views);
