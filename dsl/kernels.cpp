@@ -1,6 +1,9 @@
 // dsl/kernels.cpp -- single-flight generation, compilation and loading of kernels.
 #include "dsl/kernels.h"
 
+#include <pthread.h>
+
+#include <chrono>
 #include <future>
 #include <mutex>
 #include <unordered_map>
@@ -22,7 +25,18 @@ struct Map {
 
 /// Leaked: kernels may run while static objects are destroyed.
 Map& map() {
-  static Map* const instance = new Map;
+  static Map* const instance = [] {
+    auto* const made = new Map;
+    // A forked child has no threads to finish what was being built, nor one to let go of the lock.
+    pthread_atfork([] { map().mutex.lock(); }, [] { map().mutex.unlock(); },
+                   [] {
+                     std::erase_if(map().kernels, [](const auto& item) {
+                       return item.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+                     });
+                     map().mutex.unlock();
+                   });
+    return made;
+  }();
   return *instance;
 }
 
@@ -41,6 +55,8 @@ Result build(const codegen::Kernel& kernel, const codegen::Schedule& schedule, c
   KILN_LOG(4, "source of {}\n{}", result->source.entry, result->source.text);
   result->binary = runtime::cached_binary(result->source, compile_options(machine, flags));
   result->loaded = runtime::backend(machine.device).load(*result->binary, result->source);
+  // The map keeps every kernel of the process; of thousands, the texts would be most of its memory.
+  result->source.text = {};
   return result;
 }
 

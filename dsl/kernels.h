@@ -15,7 +15,7 @@ struct CodeFlags {
 };
 
 struct CompiledKernel {
-  KernelSource source;
+  KernelSource source;  ///< without its text
   std::shared_ptr<const runtime::Binary> binary;
   const runtime::LoadedKernel* loaded = nullptr;
 };

@@ -60,12 +60,13 @@ Machine typical_cpu(std::string_view features) {
 
 Machine machine_of(runtime::DeviceId device) {
   const runtime::DeviceInfo& info = runtime::backend(device).info();
-  Machine machine{device, info.arch, {}};
+  Machine machine{device, info.arch, {}, info.name};
   machine.traits.cuda = device.kind == runtime::DeviceKind::cuda;
   machine.traits.multiprocessors = info.multiprocessors;
   machine.traits.threads_per_multiprocessor = info.threads_per_multiprocessor;
   machine.traits.l2_bytes = info.l2_bytes;
   machine.traits.cpu_vector_bits = info.cpu_vector_bits;
+  machine.traits.argument_bytes = info.argument_bytes;
   if (machine.traits.cuda) machine.traits.compute_capability = capability_of(info.arch);
   return machine;
 }
@@ -93,6 +94,7 @@ Machine machine_of_target(const std::string& target, const Machine& device) {
   if (const std::string_view features = runtime::cpu_target_features(target); !features.empty())
     return typical_cpu(features);
   Machine machine = device;
+  machine.name.clear();
   machine.traits.cuda = true;
   describe_typical(capability_of(target), machine.traits);
   return machine;

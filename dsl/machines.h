@@ -21,6 +21,7 @@ struct Machine {
   runtime::DeviceId device;
   std::string arch;  ///< "sm_90", or the CPU's feature string
   codegen::DeviceTraits traits;
+  std::string name = {};  ///< of a device that is here: "NVIDIA H200"; what was found by tuning it applies to it
 };
 /// The machine that `device` is. Throws DeviceError when it cannot be used.
 Machine machine_of(runtime::DeviceId device);

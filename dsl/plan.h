@@ -12,6 +12,7 @@
 namespace kiln::dsl {
 
 struct CompiledKernel;
+struct LaunchTuning;
 struct SpecializationRecord;
 
 /// `block[at] = base[base] + bytes`.
@@ -44,6 +45,7 @@ struct Launch {
   std::uint32_t counters_at = 0;                 ///< where the block points at LaunchShape::counters zeroed counters
   std::vector<std::shared_ptr<const void>> functions;  ///< keeps what host versions the block points to
   std::shared_ptr<const CompiledKernel> compiled;      ///< keeps the text that the log names
+  std::shared_ptr<const LaunchTuning> tuning;          ///< null where `kernel` and `shape` are final
 };
 
 struct TargetPlan {

@@ -40,7 +40,8 @@ std::vector<DeclaredParameter> declared(const KernelSource& source, const std::s
   return list;
 }
 
-std::shared_ptr<SpecializationRecord> record_of(const RawVariant& variant, std::string device) {
+std::shared_ptr<SpecializationRecord> record_of(const RawVariant& variant, const std::string& name,
+                                                std::string device) {
   auto record = std::make_shared<SpecializationRecord>();
   for (std::size_t i = 0; i < variant.parameters.size(); ++i) {
     const std::string& text = variant.declared[i].text;
@@ -50,7 +51,7 @@ std::shared_ptr<SpecializationRecord> record_of(const RawVariant& variant, std::
   record->signature = "(" + record->signature + ")";
   record->layouts = "as given";
   record->device = std::move(device);
-  record->add_kernel(variant.binary->entry, *variant.binary);
+  record->add_kernel(name, *variant.binary);
   return record;
 }
 
@@ -134,14 +135,14 @@ const dsl::RawVariant& RawProgram::load(int index) {
   described.max_threads = static_cast<int>(variant->max_threads);
   variant->backend = &backend;
   variant->loaded = backend.load(*variant->binary, described);
-  variant->record = specializations.add(dsl::record_of(*variant, dsl::device_text(device)));
+  variant->record = specializations.add(dsl::record_of(*variant, name(), dsl::device_text(device)));
   here_[index].store(variant.get(), std::memory_order_release);
   variants_.push_back(std::move(variant));
   return *variants_.back();
 }
 
 void RawProgram::precompile(const std::string& arch, Where where) {
-  specializations.add(dsl::record_of(*compile(arch, false, where), arch));
+  specializations.add(dsl::record_of(*compile(arch, false, where), name(), arch));
 }
 
 Specializations* specializations(RawProgram& program) { return program.specializations.list(); }

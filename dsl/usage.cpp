@@ -101,6 +101,7 @@ void record_call(const Trace& trace, const detail::Call& call, runtime::DeviceId
     record.add(target, machine);
     // This machine's own plans too, for those of its kind: a CPU with other threads, a card with other multiprocessors.
     const bool is_own = here.traits.cuda ? target == here.arch : !machine.traits.cuda;
+    if (is_own && here.traits.cuda) record.add(target, here);  // with schedules that tuning found
     if (!is_own || machine.traits.multiprocessors == here.traits.multiprocessors) continue;
     machine.traits.multiprocessors = here.traits.multiprocessors;
     machine.traits.threads_per_multiprocessor = here.traits.threads_per_multiprocessor;

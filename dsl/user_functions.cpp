@@ -1,9 +1,8 @@
 // dsl/user_functions.cpp -- kl::function: checks what the user gives, shares equal functions, records calls.
-#include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "dsl/fragment.h"
@@ -25,97 +24,15 @@ bool is_identifier(std::string_view text) {
 }
 
 /// Words of C++17 and CUDA that name nothing of the user's.
+constexpr std::string_view reserved_words =
+    " alignas alignof and and_eq asm auto bitand bitor blockDim blockIdx bool break case catch char char16_t char32_t "
+    "class compl const const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit "
+    "export extern false float for friend goto gridDim if inline int long mutable namespace new noexcept not not_eq "
+    "nullptr operator or or_eq private protected public register reinterpret_cast return short signed sizeof static "
+    "static_assert static_cast struct switch template this thread_local threadIdx throw true try typedef typeid "
+    "typename union unsigned using virtual void volatile warpSize wchar_t while xor xor_eq ";
 bool is_reserved(std::string_view text) {
-  static constexpr std::string_view words[] = {"alignas",
-                                               "alignof",
-                                               "and",
-                                               "and_eq",
-                                               "asm",
-                                               "auto",
-                                               "bitand",
-                                               "bitor",
-                                               "blockDim",
-                                               "blockIdx",
-                                               "bool",
-                                               "break",
-                                               "case",
-                                               "catch",
-                                               "char",
-                                               "char16_t",
-                                               "char32_t",
-                                               "class",
-                                               "compl",
-                                               "const",
-                                               "constexpr",
-                                               "const_cast",
-                                               "continue",
-                                               "decltype",
-                                               "default",
-                                               "delete",
-                                               "do",
-                                               "double",
-                                               "else",
-                                               "enum",
-                                               "explicit",
-                                               "export",
-                                               "extern",
-                                               "false",
-                                               "float",
-                                               "for",
-                                               "friend",
-                                               "goto",
-                                               "gridDim",
-                                               "if",
-                                               "inline",
-                                               "int",
-                                               "long",
-                                               "mutable",
-                                               "namespace",
-                                               "new",
-                                               "noexcept",
-                                               "not",
-                                               "not_eq",
-                                               "nullptr",
-                                               "operator",
-                                               "or",
-                                               "or_eq",
-                                               "private",
-                                               "protected",
-                                               "public",
-                                               "register",
-                                               "return",
-                                               "short",
-                                               "signed",
-                                               "sizeof",
-                                               "static",
-                                               "struct",
-                                               "switch",
-                                               "static_assert",
-                                               "template",
-                                               "this",
-                                               "threadIdx",
-                                               "thread_local",
-                                               "throw",
-                                               "true",
-                                               "try",
-                                               "typedef",
-                                               "typeid",
-                                               "typename",
-                                               "union",
-                                               "unsigned",
-                                               "using",
-                                               "virtual",
-                                               "void",
-                                               "volatile",
-                                               "warpSize",
-                                               "wchar_t",
-                                               "while",
-                                               "xor",
-                                               "xor_eq",
-                                               "static_cast",
-                                               "dynamic_cast",
-                                               "reinterpret_cast"};
-  return std::find(std::begin(words), std::end(words), text) != std::end(words);
+  return reserved_words.find(fmt::format(" {} ", text)) != reserved_words.npos;
 }
 
 void check_names(const codegen::Function& function, Where where) {
@@ -171,14 +88,15 @@ const codegen::Function& function_of(const detail::Slot& slot) {
 FunctionPointer shared(std::shared_ptr<codegen::Function> function) {
   struct Known {
     std::mutex mutex;
-    std::vector<FunctionPointer> functions;
+    std::unordered_multimap<std::uint64_t, FunctionPointer> functions;  // by text_hash
   };
   static Known& known = *new Known;  // leaked: calls may outlive static destructors
+  const std::uint64_t hash = codegen::text_hash(*function);
   const std::lock_guard lock(known.mutex);
-  for (const FunctionPointer& other : known.functions)
-    if (other->host == function->host && codegen::same_text(*other, *function)) return other;
-  known.functions.push_back(std::move(function));
-  return known.functions.back();
+  const auto [first, last] = known.functions.equal_range(hash);
+  for (auto other = first; other != last; ++other)
+    if (other->second->host == function->host && codegen::same_text(*other->second, *function)) return other->second;
+  return known.functions.emplace(hash, std::move(function))->second;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "runtime/bundle/embedded.h"
 #include "runtime/compile_mode.h"
 #include "runtime/kernel_identity.h"
+#include "runtime/tuning_store.h"
 #include "support/check.h"
 #include "support/env.h"
 #include "support/log.h"
@@ -28,6 +29,7 @@ struct OpenBundle {
                                      [&](const BundleKernel& other) { return other.target == kernel.target; });
       if (!known) targets.push_back(kernel);
     }
+    for (const BundleTuning& tuning : reader->tunings()) TuningStore::instance().import_records(tuning.record, false);
     KILN_LOG(1, "bundle {}: {} kernels", reader->name(), reader->kernels().size());
   }
 };

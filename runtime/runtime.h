@@ -32,6 +32,7 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
   double peak_bandwidth = 0;  ///< of device memory, bytes per second, by clock and bus width; 0: unknown (CPU)
   int cpu_vector_bits = 0;
+  int argument_bytes = 32764;  ///< that one launch may pass to a kernel
 };
 
 /// What a compile produced, as stored in the disk cache (design.md section 6).
@@ -108,6 +109,8 @@ class Backend {
   virtual void wait_event(NativeStream stream, void* event) = 0;  ///< later work of `stream` waits for `event`
   virtual void synchronize_event(void* event) = 0;
   virtual float elapsed_ms(void* begin, void* end) = 0;
+  /// The same without waiting: negative while `end` has not been reached. Disturbs no capture of any thread.
+  virtual float elapsed_if_done(void* begin, void* end) { return elapsed_ms(begin, end); }
   /// Makes this device's context current on the calling thread if no context is; cheap when already done.
   virtual void bind_thread() = 0;
   /// True while `stream` is being captured into a CUDA graph.

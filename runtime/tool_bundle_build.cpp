@@ -15,6 +15,7 @@
 #include "runtime/kernel_identity.h"
 #include "runtime/record_file.h"
 #include "runtime/runtime.h"
+#include "runtime/tuning_record.h"
 #include "support/check.h"
 #include "support/progress.h"
 
@@ -183,6 +184,24 @@ void add(runtime::BundleWriter& writer, const Job& job) {
   writer.add(entry, {job.binary.image.data(), job.binary.image.size()});
 }
 
+/// Results of tuning, one text per kind of device.
+void add_tunings(runtime::BundleWriter& writer, const std::string& lines, BundleBuilt& built) {
+  std::size_t rejected = 0;
+  std::vector<runtime::TuningRecord> records = runtime::parse_records(lines, rejected);
+  runtime::merge_records(records);  // sorts them by device
+  if (rejected > 0) built.notes.push_back(fmt::format("{} lines of tuning are not understood", rejected));
+  for (auto first = records.begin(); first != records.end();) {
+    const runtime::TuningKey& key = first->key;
+    const auto end = std::find_if(first, records.end(), [&](const runtime::TuningRecord& record) {
+      return record.key.device != key.device || record.key.multiprocessors != key.multiprocessors;
+    });
+    std::string text;
+    for (auto record = first; record != end; ++record) text += runtime::to_line(*record);
+    writer.add({key.device, key.multiprocessors, text});
+    first = end;
+  }
+}
+
 }  // namespace
 
 BundleBuilt build_bundle(const BundleRequest& request) {
@@ -200,6 +219,7 @@ BundleBuilt build_bundle(const BundleRequest& request) {
   compile_all(jobs, request.jobs);
   runtime::BundleWriter writer;
   for (const Job& job : jobs) add(writer, job);
+  add_tunings(writer, request.tunings, built);
   writer.write(request.output);
   built.images = writer.kernel_count();
   built.kernels = records.kernels().size();

@@ -16,6 +16,7 @@ struct BundleRequest {
   std::vector<std::string> archs;    ///< "sm_80", "sm_90a": machine code
   std::vector<std::string> ptx;      ///< "sm_80" or "compute_80": PTX, which later GPUs compile for themselves
   std::vector<std::string> cpus;     ///< "x86-64-v3", "aarch64"
+  std::string tunings;               ///< lines of kl::tuning::export_records(), for any devices
   std::string output;
   unsigned jobs = 0;  ///< compiles at a time; 0: one per core
 };

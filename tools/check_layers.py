@@ -37,7 +37,7 @@ THIRD_PARTY = [
     (r"benchmark/", ["benchmarks/"]),
     (r"png\.h$", ["examples/"]),
 ]
-PUBLIC_STD = {"cstddef", "cstdint", "type_traits", "utility", "exception", "vector", "span", "initializer_list"}
+PUBLIC_STD = {"cstddef", "cstdint", "type_traits", "utility", "exception", "vector", "span", "tuple", "initializer_list"}
 # Fallback for C++ libraries in which std::complex cannot be declared ahead.
 PUBLIC_STD_EXCEPTIONS = {("include/kiln/detail/element.h", "complex")}
 SYSTEM_NAMES = {

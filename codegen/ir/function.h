@@ -38,6 +38,8 @@ struct Function : std::enable_shared_from_this<Function> {
 
 /// The same signature and texts: one function in CUDA source.
 bool same_text(const Function& a, const Function& b);
+/// Of what same_text compares.
+std::uint64_t text_hash(const Function& function);
 
 /// "float smooth(f32 a, f32 b)".
 std::string signature_text(const Function& function);

@@ -1,7 +1,8 @@
 // kiln/kiln.h -- everything: include this.
 #pragma once
 
-#include <span>  // for kl::from_host(std::span{...}, shape)
+#include <span>   // for kl::from_host(std::span{...}, shape)
+#include <tuple>  // for several results: without it std::tuple(a, b) is a page of errors; 10 ms
 
 // In order of dependence, each header first from here: error messages then list few "included from" lines.
 // clang-format off

@@ -8,6 +8,7 @@
 #include "runtime/cuda/backend.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/nvrtc_library.h"
+#include "runtime/cuda/relaxed_capture.h"
 #include "runtime/cuda_interface.h"
 #include "support/check.h"
 #include "support/hash.h"
@@ -15,18 +16,6 @@
 
 namespace kiln::runtime::cuda {
 namespace {
-
-/// Loading is allowed while another thread captures a graph only in relaxed mode; the thread's own mode is put back.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { driver().exchange_capture_mode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-  ~RelaxedCapture() { driver().exchange_capture_mode(&mode_); }
-
- private:
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
 
 /// The image does not suit the device or the driver: PTX may.
 bool is_wrong_image(CUresult result) {

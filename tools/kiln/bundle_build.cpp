@@ -1,5 +1,7 @@
 // tools/kiln/bundle_build.cpp -- kiln bundle build: recorded kernels to a bundle, on a machine without a GPU.
 #include <charconv>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -33,6 +35,18 @@ unsigned jobs_of(Arguments& arguments) {
   return jobs;
 }
 
+/// What `kiln tune export` wrote.
+std::string tunings_of(Arguments& arguments) {
+  std::string lines;
+  for (const std::string& path : list_of(arguments, "--tuning")) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Misuse(path + " cannot be read");
+    lines.append(std::istreambuf_iterator<char>(file), {});
+    lines += '\n';
+  }
+  return lines;
+}
+
 }  // namespace
 
 int run_bundle_build(Arguments& arguments) {
@@ -40,6 +54,7 @@ int run_bundle_build(Arguments& arguments) {
   request.archs = list_of(arguments, "--arch");
   request.ptx = list_of(arguments, "--ptx");
   request.cpus = list_of(arguments, "--cpu");
+  request.tunings = tunings_of(arguments);
   request.jobs = jobs_of(arguments);
   request.output = arguments.take_value("-o").value_or("");
   for (std::string word = arguments.take_word(); !word.empty(); word = arguments.take_word())

@@ -2,6 +2,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <kiln/tuning.h>
 
 #include "runtime/tool_cache.h"
 #include "tools/kiln/cache_json.h"
@@ -30,7 +31,9 @@ int stats(Arguments& arguments) {
   arguments.finish();
   const CacheState state = tool::cache_state();
   if (as_json) {
-    print(cache_json(state).text());
+    Json object = cache_json(state);
+    object.add("tuned", tuning::records().size());
+    print(object.text());
     return state.problem.empty() ? success : trouble;
   }
   print(cache_text(state));
@@ -44,6 +47,8 @@ int stats(Arguments& arguments) {
   }
   for (const auto& [kind, sum] : kinds)
     print(fmt::format("  {}: {}, {}\n", kind, plural(sum.first, "entry", "entries"), size_text(sum.second)));
+  if (const std::size_t tuned = tuning::records().size(); tuned > 0)
+    print(fmt::format("  tuning: {} (kiln tune ls)\n", plural(tuned, "result", "results")));
   return state.problem.empty() ? success : trouble;
 }
 

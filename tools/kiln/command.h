@@ -49,5 +49,6 @@ int run_info(Arguments& arguments);
 int run_cache(Arguments& arguments);
 int run_bundle(Arguments& arguments);
 int run_bundle_build(Arguments& arguments);
+int run_tune(Arguments& arguments);
 
 }  // namespace kiln::command

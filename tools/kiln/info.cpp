@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <kiln/tuning.h>
 
 #include "runtime/tool_report.h"
 #include "tools/kiln/cache_json.h"
@@ -99,6 +100,8 @@ std::string report_text(const SystemReport& report) {
   std::string text = fmt::format("kiln {}  {}\n  {}\n", report.version, report.library, report.build);
   text += devices_text(report);
   text += "\ncache: " + cache_text(report.cache);
+  if (const std::size_t tuned = tuning::records().size(); tuned > 0)
+    text += fmt::format("  {} result{} of tuning (kiln tune ls)\n", tuned, tuned == 1 ? "" : "s");
   text += "\nenvironment\n";
   std::vector<std::vector<std::string>> rows;
   for (const SettingReport& s : report.settings)
