@@ -14,4 +14,5 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/kilnConfig.cmake.in ${
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/kilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kilnConfig.cmake ${PROJECT_BINARY_DIR}/kilnConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/KilnEmbed.cmake ${PROJECT_SOURCE_DIR}/cmake/kilnEmbeddedBundle.cpp.in
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kiln COMPONENT kiln)

@@ -50,6 +50,9 @@ set(KILN_NO_UNDEFINED -Wl,--no-undefined)
 if(KILN_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(KILN_NO_UNDEFINED "")
 endif()
+if(KILN_FUZZER)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # counts which branches run
+endif()
 
 add_library(kiln_headers INTERFACE)
 target_include_directories(kiln_headers INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

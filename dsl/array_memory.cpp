@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "dsl/session.h"
+#include "dsl/usage.h"
 #include "runtime/activity.h"
+#include "runtime/recorder.h"
 #include "runtime/recording.h"
 #include "support/check.h"
 #include "support/log.h"
@@ -118,6 +120,7 @@ OwnedHandle copy_by_kernel(const Handle& source) {
   call.environment = &type;
   call.name = "copy";
   detail::execute(sites[static_cast<int>(type)], call);
+  if (!result.layout) return {};  // only recorded
   OwnedHandle owner(result);
   const Handle copied = reinterpreted(owner.get(), source.layout->dtype);
   owner.take();
@@ -125,6 +128,13 @@ OwnedHandle copy_by_kernel(const Handle& source) {
 }
 
 namespace {
+
+/// A GPU gathers by a kernel what a CPU gathers by itself.
+void record_copy(const Handle& source) {
+  if (source.layout->contiguous || source.layout->size == 0 || !runtime::is_recording_kernels()) return;
+  const OnlyRecording only;
+  copy_by_kernel(source);
+}
 
 /// C-order copy on the device of `source`.
 OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
@@ -135,6 +145,7 @@ OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
   OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
   if (layout.size == 0) return result;
   if (device.kind == DeviceKind::cpu) {
+    record_copy(source);
     copy_activity("copy", device, nullptr, layout,
                   [&] { copy_strided(result.get().data, source.data, strided_of(layout), size_of(layout.dtype)); });
     return result;
@@ -191,6 +202,7 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   const NativeStream stream = current_stream(device);
   check_not_capturing(operation, backend, stream, where);
   if (device.kind == DeviceKind::cpu) {
+    record_copy(from);
     copy_activity("copy to host", device, nullptr, layout,
                   [&] { copy_strided(values, from.data, strided_of(layout), size_of(layout.dtype)); });
     return;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "support/hash.h"
 
@@ -34,6 +36,53 @@ bool ranges_meet(const Handle& a, const Handle& b) {
 }
 
 constexpr unsigned quadratic_limit = 24;
+constexpr unsigned overlap_target = 0x40000000u;  ///< + number: another target, in words about overlaps
+
+/// The pairs of a target and an operand, or an earlier target, whose bytes may meet, for calls of hundreds of arrays:
+/// sorted by start, each target is compared with what starts before its end only.
+class MeetingRanges {
+ public:
+  explicit MeetingRanges(const detail::Call& call) {
+    for (unsigned i = 0; i < call.input_count; ++i)
+      if (call.inputs[i].storage && call.inputs[i].layout) add(call.inputs[i], i);
+    for (unsigned t = 0; t < call.target_count; ++t)
+      if (call.targets[t].handle->layout) add(*call.targets[t].handle, overlap_target + t);
+    std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.number < b.number;
+    });
+  }
+
+  /// (target, other), in the order of their numbers.
+  std::vector<std::pair<unsigned, unsigned>> pairs() const {
+    std::vector<std::pair<unsigned, unsigned>> result;
+    std::vector<const Range*> open;  // those that end behind the start of the current one
+    for (const Range& range : ranges_) {
+      std::erase_if(open, [&](const Range* other) { return other->end <= range.begin; });
+      for (const Range* other : open) add_pair(range.number, other->number, result);
+      open.push_back(&range);
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+ private:
+  struct Range {
+    std::uint64_t begin, end;
+    unsigned number;
+  };
+  void add(const Handle& handle, unsigned number) {
+    const std::uint64_t begin = address_of(handle) + static_cast<std::uint64_t>(handle.layout->low);
+    const std::uint64_t end = address_of(handle) + static_cast<std::uint64_t>(handle.layout->high);
+    ranges_.push_back({begin, std::max(end, begin + 1), number});
+  }
+  static void add_pair(unsigned a, unsigned b, std::vector<std::pair<unsigned, unsigned>>& result) {
+    if (a < overlap_target && b < overlap_target) return;
+    const auto [low, high] = std::minmax(a, b);
+    result.emplace_back(high - overlap_target, low);
+  }
+
+  std::vector<Range> ranges_;
+};
 constexpr std::size_t head_words = 3, launch_words = 6;
 
 /// Two lanes, so that one multiplication need not wait for the one before it.
@@ -193,13 +242,20 @@ std::uint64_t* CallKey::write_overlaps(std::uint64_t* at, const detail::Call& ca
     *at++ = pair << 1 | identical;
     if (!identical) *at++ = address_of(other) - address_of(target);
   };
+  if (std::size_t{call.target_count} * (call.input_count + call.target_count) > quadratic_limit * quadratic_limit) {
+    for (const auto& [target, other] : MeetingRanges(call).pairs()) {
+      const Handle& handle = other < overlap_target ? call.inputs[other] : *call.targets[other - overlap_target].handle;
+      note(handle, *call.targets[target].handle, std::uint64_t{target} << 32 | other);
+    }
+    return at;
+  }
   for (unsigned t = 0; t < call.target_count; ++t) {
     const Handle& target = *call.targets[t].handle;
     if (!target.layout) continue;
     for (unsigned i = 0; i < call.input_count; ++i)
       if (call.inputs[i].storage) note(call.inputs[i], target, std::uint64_t{t} << 32 | i);
     for (unsigned other = 0; other < t; ++other)
-      note(*call.targets[other].handle, target, std::uint64_t{t} << 32 | 0x40000000u | other);
+      note(*call.targets[other].handle, target, std::uint64_t{t} << 32 | overlap_target | other);
   }
   return at;
 }

@@ -16,6 +16,7 @@
 #include "dsl/lower.h"
 #include "dsl/plan.h"
 #include "dsl/trace.h"
+#include "dsl/tunable.h"
 
 namespace kiln::dsl {
 
@@ -38,6 +39,7 @@ struct DraftKernel {
   std::vector<char> is_shared;  ///< per access: a load of memory that another one reads, at a neighbouring place
   std::map<std::size_t, std::int64_t> gathered_bytes;  ///< by access that is read by index
   std::int64_t operations = 0;                         ///< of arithmetic, operation_count()
+  std::shared_ptr<Tunable> tunable;                    ///< null where nothing is to be tuned
 };
 
 /// Everything decided about a call; a plan adds compiled code to it, an inspection prints it.

@@ -8,21 +8,21 @@
 #include "dsl/collapse.h"
 #include "dsl/infer.h"
 #include "dsl/operation_count.h"
+#include "dsl/splitting.h"
+#include "dsl/temporaries.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
 
 namespace {
 
-constexpr std::uint32_t argument_limit = 32764;  // bytes; sm_70 and newer with CUDA 12.1 and newer, 4096 before
-
-void check_argument_size(const DraftKernel& draft, const detail::Call& call) {
+void check_argument_size(const DraftKernel& draft, const detail::Call& call, int limit) {
   const std::uint32_t bytes = codegen::argument_layout(draft.kernel).size;
-  if (bytes <= argument_limit) return;
+  if (bytes <= static_cast<std::uint32_t>(limit)) return;
   fail<ShapeError>(
       "an expression with {} operands and {} scalars needs {} bytes of kernel arguments; CUDA allows {} (4096 before "
       "CUDA 12.1){}: compute a part with kl::eval first",
-      draft.kernel.accesses.size(), draft.parameters.size(), bytes, argument_limit, place(call.where));
+      draft.kernel.accesses.size(), draft.parameters.size(), bytes, limit, place(call.where));
 }
 
 void check_host_versions(const codegen::Graph& body) {
@@ -50,20 +50,27 @@ Draft Drafting::run() {
   resolve_overlaps();
   build_kernels();
   build_copies();
+  share_temporaries(draft_, call_.input_count + call_.target_count);
   return std::move(draft_);
 }
 
 void Drafting::build_groups() {
   Segmentation segmentation = segment(trace_.graph, shapes_, operands_, loops_, machine_.traits);
   temporaries_ = std::move(segmentation.temporaries);
+  draft_.notes = std::move(segmentation.notes);
+  const codegen::PartitionLimits limits = codegen::partition_limits(machine_.traits);
+  for (Segment& segment : segmentation.segments) {
+    run_passes(segment);
+    if (call_.scatter) {  // both outputs are stored by one kernel
+      groups_.push_back({std::move(segment), {}});
+      continue;
+    }
+    for (Segment& part : split(std::move(segment), limits, temporaries_, draft_.notes))
+      groups_.push_back({std::move(part), {}});
+  }
   for (const Temporary& temporary : temporaries_) {
     const std::int64_t elements = element_count("temporary", temporary.shape, call_.where);
     draft_.temporaries.push_back(static_cast<std::uint64_t>(elements) * size_of(temporary.type));
-  }
-  draft_.notes = std::move(segmentation.notes);
-  for (Segment& segment : segmentation.segments) {
-    run_passes(segment);
-    groups_.push_back({std::move(segment), {}});
   }
 }
 
@@ -250,7 +257,7 @@ DraftKernel Drafting::build(const Parts& parts) {
   draft.operations = operation_count(kernel, nest.shape);
   draft.extents.loop.assign(nest.shape.extents.begin(), nest.shape.extents.begin() + nest.shape.rank);
   if (nest.reduced == 0) find_windows(draft, memories_of(parts, draft), machine_.traits.cuda);
-  if (machine_.traits.cuda) check_argument_size(draft, call_);
+  if (machine_.traits.cuda) check_argument_size(draft, call_, machine_.traits.argument_bytes);
   schedule(draft);
   return draft;
 }

@@ -98,6 +98,7 @@ class Drafting {
   bool is_empty(const Leaf& leaf) const;
   // drafting_schedule.cpp
   void schedule(DraftKernel& kernel);
+  bool is_tuned() const;
   void schedule_on_cpu(DraftKernel& kernel) const;
   void apply_launch_control(DraftKernel& kernel);
   void apply_cluster(DraftKernel& kernel);

@@ -4,6 +4,7 @@
 #include "codegen/emit/emit.h"
 #include "codegen/schedule/launch_wish.h"
 #include "dsl/drafting.h"
+#include "dsl/tuner.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -35,12 +36,21 @@ void Drafting::schedule(DraftKernel& draft) {
     return;
   }
   if (call_.launch) apply_launch_control(draft);
+  if (is_tuned())
+    apply_tuning(draft, machine_, {call_.options.contract, call_.options.fast_math, call_.options.lineinfo});
   draft.shape = codegen::launch_shape(draft.kernel, draft.schedule, draft.extents);
   if (!call_.launch) return;
   apply_grid(draft);
   draft.shape.shared_bytes += call_.launch->shared_bytes;
   draft.shape.cooperative = call_.launch->cooperative;
   if (call_.launch->cluster > 1) apply_cluster(draft);
+}
+
+/// Where the caller says how to launch, nothing is tuned.
+bool Drafting::is_tuned() const {
+  const detail::LaunchControl* const launch = call_.launch;
+  return !launch || (launch->tune && launch->grid[0] == 0 && launch->block[0] == 0 && launch->items == 0 &&
+                     launch->shared_bytes == 0 && launch->cluster <= 1 && !launch->cooperative);
 }
 
 void Drafting::schedule_on_cpu(DraftKernel& draft) const {

@@ -1,52 +1,16 @@
 // dsl/gather.h -- from the flat parts of an expression to a Call: operands, scalars, tags, and how to trace them.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <new>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <kiln/detail/program.h>
 
 #include "dsl/fragment.h"
+#include "dsl/short_list.h"
 
 namespace kiln::dsl {
-
-/// A list that lives on the stack until it exceeds N elements; what is not in use is not initialised either.
-template <class T, std::size_t N>
-class ShortList {
-  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
-
- public:
-  void push(const T& value) {
-    if (size_ == capacity_) [[unlikely]]
-      grow();
-    new (data_ + size_++) T(value);
-  }
-  const T* data() const { return data_; }
-  unsigned size() const { return size_; }
-
-  ShortList() = default;
-  ShortList(const ShortList&) = delete;
-  ShortList& operator=(const ShortList&) = delete;
-
- private:
-  void grow() {
-    auto larger = std::make_unique<T[]>(2 * capacity_);
-    std::copy_n(data_, size_, larger.get());
-    heap_ = std::move(larger);
-    data_ = heap_.get();
-    capacity_ *= 2;
-  }
-
-  alignas(T) std::byte inline_[N * sizeof(T)];
-  std::unique_ptr<T[]> heap_;
-  T* data_ = reinterpret_cast<T*>(inline_);
-  unsigned size_ = 0, capacity_ = N;
-};
 
 /// The operands of one evaluation, in the order in which its programs consume them: the parts, then every distinct
 /// fragment below them.

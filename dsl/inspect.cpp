@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "dsl/bundled.h"
+#include "dsl/compile_places.h"
 #include "dsl/drafting.h"
 #include "dsl/explain.h"
 #include "dsl/owning_inspection.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/site.h"
+#include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "support/check.h"
 
@@ -18,9 +21,11 @@ namespace {
 using detail::Call;
 
 KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, const Machine& machine,
-                         const CodeFlags& flags) {
+                         const CodeFlags& flags, Where where) {
   KernelSource source = emit(draft.kernel, draft.schedule, machine, flags);
-  runtime::Binary binary = runtime::compile(source, compile_options(machine, flags), machine.traits.cuda);
+  runtime::Binary binary = naming_places(draft.kernel, where, [&] {
+    return runtime::compile(source, compile_options(machine, flags), machine.traits.cuda);
+  });
   KernelInfo info;
   info.name = owner.keep(binary.entry.empty() ? source.entry : binary.entry);
   info.source = owner.keep(source.text);
@@ -76,7 +81,7 @@ namespace kiln::detail {
 
 Inspection* inspect(Site& site, const Call& call, const char* arch) {
   const runtime::DeviceId device = dsl::device_of_call(call);
-  const dsl::Machine machine = arch && *arch ? dsl::machine_of_arch(arch) : dsl::machine_of(device);
+  const dsl::Machine machine = arch && *arch ? dsl::machine_of_arch(arch, call.where) : dsl::machine_of(device);
   for (unsigned i = 0; i < call.input_count; ++i) {
     if (!call.inputs[i].layout)
       fail<ShapeError>(
@@ -93,7 +98,7 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   }
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
   for (const dsl::DraftKernel& kernel : draft.kernels)
-    owner->infos.push_back(dsl::compiled_info(*owner, kernel, machine, flags));
+    owner->infos.push_back(dsl::compiled_info(*owner, kernel, machine, flags, call.where));
   owner->graph = owner->keep(codegen::to_text(codegen::canonical(trace->graph)));
   owner->dot = owner->keep(codegen::to_dot(codegen::canonical(trace->graph)));
   owner->explain = owner->keep(dsl::explain(draft, call, machine, owner->infos));
@@ -133,14 +138,21 @@ Roofline roofline(const Inspection& inspection, double milliseconds) {
 
 void precompile(Site& site, const Call& call, const char* arch) {
   const runtime::DeviceId device = dsl::device_of_call(call);  // where the stand-ins of the arguments seem to be
-  const dsl::Machine machine = arch ? dsl::machine_of_arch(arch) : dsl::machine_of(dsl::current_device());
+  const dsl::Machine machine = arch ? dsl::machine_of_arch(arch, call.where) : dsl::machine_of(dsl::current_device());
   const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
   const runtime::Planning planning((call.name ? call.name : "expression") + dsl::place(call.where));
-  const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
+  dsl::record_call(*trace, call, device);
+  const dsl::PlannedCall planned = dsl::plan_call(*trace, call, device, machine);
   const dsl::CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
-  for (const dsl::DraftKernel& kernel : draft.kernels)
-    runtime::cached_binary(dsl::emit(kernel.kernel, kernel.schedule, machine, flags),
-                           dsl::compile_options(machine, flags));
+  const auto record = dsl::describe(planned.draft, call, arch ? arch : dsl::device_text(dsl::current_device()));
+  for (const dsl::DraftKernel& kernel : planned.draft.kernels) {
+    const KernelSource source = dsl::emit(kernel.kernel, kernel.schedule, planned.machine, flags);
+    const auto binary = dsl::naming_places(kernel.kernel, call.where, [&] {
+      return runtime::cached_binary(source, dsl::compile_options(planned.machine, flags));
+    });
+    record->add_kernel(source.entry, *binary);
+  }
+  if (call.group) dsl::SiteTable::of(*call.group).specializations.add(record);
 }
 
 void destroy(Inspection* inspection) noexcept { delete static_cast<dsl::OwningInspection*>(inspection); }

@@ -1,7 +1,9 @@
 // dsl/kernels.cpp -- single-flight generation, compilation and loading of kernels.
 #include "dsl/kernels.h"
 
-#include <algorithm>
+#include <pthread.h>
+
+#include <chrono>
 #include <future>
 #include <mutex>
 #include <unordered_map>
@@ -23,7 +25,18 @@ struct Map {
 
 /// Leaked: kernels may run while static objects are destroyed.
 Map& map() {
-  static Map* const instance = new Map;
+  static Map* const instance = [] {
+    auto* const made = new Map;
+    // A forked child has no threads to finish what was being built, nor one to let go of the lock.
+    pthread_atfork([] { map().mutex.lock(); }, [] { map().mutex.unlock(); },
+                   [] {
+                     std::erase_if(map().kernels, [](const auto& item) {
+                       return item.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+                     });
+                     map().mutex.unlock();
+                   });
+    return made;
+  }();
   return *instance;
 }
 
@@ -42,57 +55,12 @@ Result build(const codegen::Kernel& kernel, const codegen::Schedule& schedule, c
   KILN_LOG(4, "source of {}\n{}", result->source.entry, result->source.text);
   result->binary = runtime::cached_binary(result->source, compile_options(machine, flags));
   result->loaded = runtime::backend(machine.device).load(*result->binary, result->source);
+  // The map keeps every kernel of the process; of thousands, the texts would be most of its memory.
+  result->source.text = {};
   return result;
 }
 
-/// 90 for "sm_90", "sm_90a" or "compute_90"; 0 for anything else.
-int capability_of(const std::string& arch) {
-  int capability = 0;
-  for (const char c : arch.substr(std::min(arch.size(), arch.find('_') + 1))) {
-    if (c < '0' || c > '9') break;
-    capability = 10 * capability + (c - '0');
-  }
-  return capability;
-}
-
-/// The largest card of an architecture that is not here: what bundles are usually made for.
-void describe_typical(int capability, codegen::DeviceTraits& traits) {
-  struct Card {
-    int capability, multiprocessors, threads, l2_mib;
-  };
-  constexpr Card cards[] = {{75, 72, 1024, 6},   {80, 108, 2048, 40},   {86, 84, 1536, 6},    {89, 142, 1536, 96},
-                            {90, 132, 2048, 50}, {100, 148, 2048, 126}, {120, 188, 1536, 128}};
-  const Card* card = &cards[0];
-  for (const Card& other : cards)
-    if (other.capability <= capability) card = &other;
-  traits.multiprocessors = card->multiprocessors;
-  traits.threads_per_multiprocessor = card->threads;
-  traits.l2_bytes = static_cast<std::size_t>(card->l2_mib) << 20;
-  traits.compute_capability = capability;
-}
-
 }  // namespace
-
-Machine machine_of(runtime::DeviceId device) {
-  const runtime::DeviceInfo& info = runtime::backend(device).info();
-  Machine machine{device, info.arch, {}};
-  machine.traits.cuda = device.kind == runtime::DeviceKind::cuda;
-  machine.traits.multiprocessors = info.multiprocessors;
-  machine.traits.threads_per_multiprocessor = info.threads_per_multiprocessor;
-  machine.traits.l2_bytes = info.l2_bytes;
-  machine.traits.cpu_vector_bits = info.cpu_vector_bits;
-  if (machine.traits.cuda) machine.traits.compute_capability = capability_of(info.arch);
-  return machine;
-}
-
-Machine machine_of_arch(const std::string& arch) {
-  if (arch == "cpu") return machine_of({runtime::DeviceKind::cpu, 0});
-  if (!arch.starts_with("sm_") && !arch.starts_with("compute_"))
-    fail<DeviceError>("no architecture is called '{}'; write \"sm_90\", \"compute_80\" or \"cpu\"", arch);
-  Machine machine{{runtime::DeviceKind::cuda, 0}, arch, {}};
-  describe_typical(capability_of(arch), machine.traits);
-  return machine;
-}
 
 KernelSource emit(const codegen::Kernel& kernel, const codegen::Schedule& schedule, const Machine& machine,
                   const CodeFlags& flags) {

@@ -5,27 +5,17 @@
 #include <string>
 
 #include "codegen/emit/emit.h"
+#include "dsl/machines.h"
 #include "runtime/runtime.h"
 
 namespace kiln::dsl {
-
-/// What a kernel is generated and compiled for.
-struct Machine {
-  runtime::DeviceId device;
-  std::string arch;  ///< "sm_90", or the CPU's feature string
-  codegen::DeviceTraits traits;
-};
-/// The machine that `device` is. Throws DeviceError when it cannot be used.
-Machine machine_of(runtime::DeviceId device);
-/// The machine of an architecture named by the user, which need not be present: "sm_80", "compute_90", ...
-Machine machine_of_arch(const std::string& arch);
 
 struct CodeFlags {
   bool contract = true, fast_math = false, lineinfo = false;
 };
 
 struct CompiledKernel {
-  KernelSource source;
+  KernelSource source;  ///< without its text
   std::shared_ptr<const runtime::Binary> binary;
   const runtime::LoadedKernel* loaded = nullptr;
 };

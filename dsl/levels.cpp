@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dsl/infer.h"
+#include "dsl/long_operands.h"
 #include "dsl/shifted_operands.h"
 #include "dsl/taking.h"
 #include "support/check.h"
@@ -87,6 +88,8 @@ Levels levels_of(const Source& source) {
   levels.is_stored.resize(graph.size(), 0);
   levels.is_taken.resize(graph.size(), 0);
   levels.is_displaced.resize(graph.size(), 0);
+  levels.is_long.resize(graph.size(), 0);
+  LongOperands long_operands(graph, levels);
   ShiftedOperands operands(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
@@ -99,6 +102,9 @@ Levels levels_of(const Source& source) {
       const NodeId stored = mark_stored(graph, node.operands[0], levels);
       levels.is_displaced[stored] = 1;
       operands.note_stored(stored);
+    }
+    if (node.kind == NodeKind::reduce || node.kind == NodeKind::scan) {
+      for (const NodeId value : long_operands.of(node)) levels.is_long[mark_stored(graph, value, levels)] = 1;
     }
     if (level <= max_passes) continue;
     for (const NodeId operand : node.inputs()) {

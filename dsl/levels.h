@@ -21,6 +21,7 @@ struct Levels {
   std::vector<char> is_stored;
   std::vector<char> is_taken;      ///< the latter
   std::vector<char> is_displaced;  ///< of these, operands of shifts that are not computed again at every place
+  std::vector<char> is_long;       ///< of these, operands of reductions that are too long to be computed in each pass
 
   /// Is `node` stored as the value that it is (and not, like a reduction, in its own right)?
   bool is_value(const codegen::Graph& graph, NodeId node) const;

@@ -4,6 +4,7 @@
 #include <kiln/inspect.h>
 
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -26,7 +27,8 @@ struct OwningInspection : detail::Inspection {
   std::deque<std::string> texts;  // addresses stay
   std::deque<MachineCode> code;
   std::vector<KernelInfo> infos;
-  double peak_bandwidth = 0;  ///< bytes per second; 0: unknown
+  std::vector<std::unique_ptr<OwningInspection>> parts;  ///< of a call of several steps: the texts of its kernels
+  double peak_bandwidth = 0;                             ///< bytes per second; 0: unknown
   std::string device;
   Text keep(std::string text) { return texts.emplace_back(std::move(text)).c_str(); }
   Text keep_code(runtime::Binary binary, KernelSource source, CompileOptions options);

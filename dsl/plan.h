@@ -12,6 +12,8 @@
 namespace kiln::dsl {
 
 struct CompiledKernel;
+struct LaunchTuning;
+struct SpecializationRecord;
 
 /// `block[at] = base[base] + bytes`.
 struct PointerPatch {
@@ -43,6 +45,7 @@ struct Launch {
   std::uint32_t counters_at = 0;                 ///< where the block points at LaunchShape::counters zeroed counters
   std::vector<std::shared_ptr<const void>> functions;  ///< keeps what host versions the block points to
   std::shared_ptr<const CompiledKernel> compiled;      ///< keeps the text that the log names
+  std::shared_ptr<const LaunchTuning> tuning;          ///< null where `kernel` and `shape` are final
 };
 
 struct TargetPlan {
@@ -58,8 +61,9 @@ struct Plan {
   /// workspace of the kernels, which run one after another and share it.
   std::vector<std::uint64_t> temporaries;
   std::vector<Launch> launches;
-  std::vector<std::uint32_t> non_negative;  ///< scalar slots that are exponents of integer powers
-  detail::Where where;                      ///< in the traced lambda; null for inline expressions, which share plans
+  std::vector<std::uint32_t> non_negative;               ///< scalar slots that are exponents of integer powers
+  std::shared_ptr<SpecializationRecord> specialization;  ///< of compiled functions, which counts its runs
+  detail::Where where;  ///< in the traced lambda; null for inline expressions, which share plans
 };
 
 /// Allocates results, fills argument blocks, launches. Targets change only after everything is enqueued.

@@ -2,9 +2,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include <kiln/error.h>
+
 #include "codegen/schedule/divisor.h"
+#include "dsl/compile_places.h"
 #include "dsl/convert.h"
 #include "dsl/planner.h"
+#include "dsl/tuner.h"
+#include "dsl/tuning_jobs.h"
 #include "support/log.h"
 
 namespace kiln::dsl {
@@ -124,9 +129,35 @@ void share_workspace(Plan& plan, const Draft& draft, const detail::Call& call) {
   }
 }
 
+using Compiled = std::shared_ptr<const CompiledKernel>;
+
+/// What a record names may be missing from a bundle, where nothing can be compiled: then the heuristic's kernel is
+/// taken.
+Compiled compile_tuned(Launch& launch, const DraftKernel& draft, const Machine& machine, const CodeFlags& flags) {
+  try {
+    return compiled_kernel(draft.kernel, draft.schedule, machine, flags);
+  } catch (const Error& error) {
+    KILN_LOG(1, "a tuned kernel cannot be had: {}", error.what());
+  }
+  launch.shape = codegen::launch_shape(draft.kernel, draft.tunable->heuristic, draft.extents);
+  return compiled_kernel(draft.kernel, draft.tunable->heuristic, machine, flags);
+}
+
+void compile(Launch& launch, const DraftKernel& draft, const Machine& machine, const CodeFlags& flags,
+             const detail::Where& where) {
+  const bool is_known = draft.tunable && draft.tunable->record;
+  launch.compiled = naming_places(draft.kernel, where, [&]() -> Compiled {
+    return is_known ? compile_tuned(launch, draft, machine, flags)
+                    : compiled_kernel(draft.kernel, draft.schedule, machine, flags);
+  });
+  launch.kernel = launch.compiled->loaded;
+  launch.tuning = join_tuning(draft, machine, flags, launch.compiled, launch.shape);
+}
+
 }  // namespace
 
-std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call, const Machine& machine) {
+std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call, const Machine& machine,
+                                   SpecializationList* known) {
   auto plan = std::make_unique<Plan>();
   plan->device = draft.device;
   plan->backend = &runtime::backend(draft.device);
@@ -136,6 +167,8 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
   if (call.is_function) plan->where = call.where;
   for (const std::string& note : draft.notes) KILN_LOG(3, "{}{}", note, place(call.where));
   const CodeFlags flags{call.options.contract, call.options.fast_math, call.options.lineinfo};
+  const std::shared_ptr<SpecializationRecord> record =
+      known ? describe(draft, call, device_text(draft.device)) : nullptr;
   for (const DraftKernel& kernel : draft.kernels) {
     const codegen::ArgumentLayout layout = codegen::argument_layout(kernel.kernel);
     Launch launch;
@@ -144,13 +177,13 @@ std::unique_ptr<const Plan> finish(const Draft& draft, const detail::Call& call,
     launch.operations = kernel.operations;
     launch.image.resize(layout.size);
     for (const Argument& argument : layout.arguments) add_argument(launch, kernel, argument, call);
-    const std::shared_ptr<const CompiledKernel> compiled =
-        compiled_kernel(kernel.kernel, kernel.schedule, machine, flags);
-    launch.kernel = compiled->loaded;
-    launch.compiled = compiled;
+    note_tuning_job(kernel, launch.image, machine, flags);
+    compile(launch, kernel, machine, flags, call.where);
+    if (record) record->add_kernel(launch.compiled->source.entry, *launch.compiled->binary);
     plan->launches.push_back(std::move(launch));
   }
   share_workspace(*plan, draft, call);
+  if (known) plan->specialization = known->add(record);
   return plan;
 }
 

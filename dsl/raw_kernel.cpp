@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "dsl/compile_places.h"
 #include "dsl/kernels.h"
 #include "dsl/shapes.h"
+#include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "support/check.h"
 #include "support/log.h"
@@ -36,6 +38,21 @@ std::vector<DeclaredParameter> declared(const KernelSource& source, const std::s
     if (size != parameters[i].size) parameter.kind = DeclaredParameter::unknown;
   }
   return list;
+}
+
+std::shared_ptr<SpecializationRecord> record_of(const RawVariant& variant, const std::string& name,
+                                                std::string device) {
+  auto record = std::make_shared<SpecializationRecord>();
+  for (std::size_t i = 0; i < variant.parameters.size(); ++i) {
+    const std::string& text = variant.declared[i].text;
+    record->signature +=
+        (i == 0 ? "" : ", ") + (text.empty() ? fmt::format("{} bytes", variant.parameters[i].size) : text);
+  }
+  record->signature = "(" + record->signature + ")";
+  record->layouts = "as given";
+  record->device = std::move(device);
+  record->add_kernel(name, *variant.binary);
+  return record;
 }
 
 }  // namespace
@@ -70,17 +87,23 @@ RawProgram::RawProgram(const RawDefinition& definition) : where_(definition.wher
   options_.contract = definition.code.contract;
   options_.fast_math = definition.code.fast_math;
   options_.lineinfo = definition.code.lineinfo;
+  // Here and not at the first launch, which a machine without a GPU never comes to.
+  dsl::record_cuda_kernel(source_, options_, "raw kernel " + source_.expression, "raw kernel" + dsl::place(where_));
 }
 
 std::string RawProgram::place(Where launch) const { return dsl::place(launch.file ? launch : where_); }
 
-std::unique_ptr<dsl::RawVariant> RawProgram::compile(const std::string& arch, bool want_ptx) const {
+std::unique_ptr<dsl::RawVariant> RawProgram::compile(const std::string& arch, bool want_ptx, Where where) const {
   auto variant = std::make_unique<dsl::RawVariant>();
   CompileOptions options = options_;
   options.arch = arch;
   variant->arch = arch;
-  variant->binary = want_ptx ? std::make_shared<const runtime::Binary>(runtime::compile(source_, options, true))
-                             : runtime::cached_binary(source_, options);
+  try {
+    variant->binary = want_ptx ? std::make_shared<const runtime::Binary>(runtime::compile(source_, options, true))
+                               : runtime::cached_binary(source_, options);
+  } catch (const CompileError& error) {
+    dsl::fail_with_places(error, dsl::place(where) + "; its source was given at" + dsl::place(where_));
+  }
   const runtime::Binary& binary = *variant->binary;
   const auto image = runtime::read_kernel_image(binary);
   if (!image)
@@ -112,10 +135,17 @@ const dsl::RawVariant& RawProgram::load(int index) {
   described.max_threads = static_cast<int>(variant->max_threads);
   variant->backend = &backend;
   variant->loaded = backend.load(*variant->binary, described);
+  variant->record = specializations.add(dsl::record_of(*variant, name(), dsl::device_text(device)));
   here_[index].store(variant.get(), std::memory_order_release);
   variants_.push_back(std::move(variant));
   return *variants_.back();
 }
+
+void RawProgram::precompile(const std::string& arch, Where where) {
+  specializations.add(dsl::record_of(*compile(arch, false, where), name(), arch));
+}
+
+Specializations* specializations(RawProgram& program) { return program.specializations.list(); }
 
 char* copy_text(const char* text, std::size_t size) {
   auto* const copy = static_cast<char*>(std::malloc(size + 1));
@@ -137,9 +167,9 @@ void release(RawProgram* program) noexcept {
   if (program && program->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete program;
 }
 
-void compile_raw(RawProgram& program, const char* arch) {
+void compile_raw(RawProgram& program, const char* arch, Where where) {
   if (arch) {
-    program.compile(arch, false);
+    program.precompile(arch, where);
     return;
   }
   const runtime::DeviceId device = dsl::current_device();
@@ -147,7 +177,7 @@ void compile_raw(RawProgram& program, const char* arch) {
     fail<DeviceError>(
         "raw kernel {} is CUDA text and the current device is the CPU{}; name the architecture: "
         "k.compile({{.archs = {{\"sm_90\"}}}})",
-        program.name(), program.place({}));
+        program.name(), program.place(where));
   }
   program.on_device(device.index);
 }

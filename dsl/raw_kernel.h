@@ -12,6 +12,7 @@
 
 #include "dsl/raw_signature.h"
 #include "dsl/session.h"
+#include "dsl/specializations.h"
 #include "runtime/kernel_image.h"
 #include "runtime/occupancy.h"
 #include "runtime/runtime.h"
@@ -31,6 +32,7 @@ struct RawVariant {
   // On a device that is here.
   runtime::Backend* backend = nullptr;
   const runtime::LoadedKernel* loaded = nullptr;
+  std::shared_ptr<SpecializationRecord> record;
 
   runtime::BlockUse use(unsigned threads, std::uint32_t dynamic_bytes) const {
     return {binary->registers, threads, static_cast<std::uint64_t>(binary->shared_bytes) + dynamic_bytes};
@@ -54,7 +56,9 @@ struct RawProgram {
     return found ? *found : load(index);
   }
   /// Compiled for an architecture that need not be here; not loaded.
-  std::unique_ptr<dsl::RawVariant> compile(const std::string& arch, bool want_ptx) const;
+  std::unique_ptr<dsl::RawVariant> compile(const std::string& arch, bool want_ptx, Where where = {}) const;
+  /// Compiles into the caches, for an architecture that need not be here.
+  void precompile(const std::string& arch, Where where);
 
   const KernelSource& source() const { return source_; }
   const std::string& name() const { return source_.expression; }
@@ -62,6 +66,7 @@ struct RawProgram {
   std::string place(Where launch) const;
 
   std::atomic<long> references = 1;
+  dsl::SpecializationList specializations;
 
  private:
   const dsl::RawVariant& load(int index);

@@ -281,8 +281,8 @@ std::int64_t bytes_of_arrays(const detail::RawArgument* arguments, unsigned coun
 }
 
 /// The launch as part of a graph, which keeps the arrays.
-[[gnu::cold]] void record(runtime::Recording& capture, const Launching& l, const RawVariant& variant,
-                          const LaunchShape& shape, runtime::NativeStream stream) {
+[[gnu::cold]] void record_launch(runtime::Recording& capture, const Launching& l, const RawVariant& variant,
+                                 const LaunchShape& shape, runtime::NativeStream stream) {
   runtime::RecordedLaunch recorded;
   recorded.kernel = variant.loaded;
   recorded.shape = shape;
@@ -317,9 +317,10 @@ void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t o
   for (unsigned i = 0; i < count; ++i) parameters[i] = const_cast<void*>(arguments[i].bytes);
   KILN_LOG(2, "launch {} grid {} block {} shared {}", program.name(), dsl::triple(shape.grid), dsl::triple(shape.block),
            shape.shared_bytes);
+  variant.record->runs.fetch_add(1, std::memory_order_relaxed);
   runtime::Recording* const capture = runtime::recording_of(*variant.backend, stream);
   if (capture) [[unlikely]] {
-    dsl::record(*capture, l, variant, shape, stream);
+    dsl::record_launch(*capture, l, variant, shape, stream);
     return;
   }
   const bool observed = runtime::is_observed();

@@ -30,6 +30,9 @@ class Recorder {
   NodeId tuple(const NodeId* values, unsigned count, Where where);
   NodeId component(NodeId tuple, unsigned component, Where where);
   NodeId take(const TakeCall& call, NodeId source, NodeId indices, Where where);
+  NodeId item_take(const TakeCall& call, NodeId source, NodeId indices, Where where);
+
+  NodeId inlined(const codegen::Graph& combiner, std::initializer_list<NodeId> values);
 
   int rank(NodeId value) const { return ranks_[value]; }
 
@@ -43,6 +46,8 @@ class Recorder {
   NodeId item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
                    const NodeId* fill = nullptr);
   NodeId item_index(NodeId value, int axis, Where where);
+  /// The extent of an item's axis; of all_axes the number of its elements.
+  NodeId item_extent(NodeId value, int axis, Where where);
   const codegen::Graph& graph() const { return graph_; }
   /// The finished trace; the recorder is empty afterwards.
   codegen::Graph take() { return std::move(graph_); }
@@ -66,8 +71,8 @@ class Recorder {
   NodeId extreme(const Reduced& r, codegen::Reduction kind, NodeId value);
   NodeId position(const Reduced& r, codegen::Reduction kind, NodeId value);
   NodeId truth(NodeId value, Where where);
-  NodeId combine(const Reduced& r, CombinerFunction function, NodeId identity);
-  NodeId combine_some(const Reduced& r, CombinerFunction function);
+  NodeId combine(const Reduced& r, const ReductionCall& call, NodeId identity);
+  NodeId combine_some(const Reduced& r, const ReductionCall& call);
   NodeId reduce(const Reduced& r, codegen::Reduction kind, NodeId value);
   NodeId append(const Reduced& r, const codegen::ReductionSpec& spec, DType type,
                 std::initializer_list<NodeId> operands);
@@ -76,6 +81,7 @@ class Recorder {
   NodeId in_front(NodeId value, Where where);
   NodeId known(NodeId id, int rank);
   NodeId with_loops(NodeId value, Where where);
+  NodeId with_axes(NodeId value, int first, int count, Where where);
   void align(NodeId* operands, unsigned count, Where where);
   NodeId widen(NodeId value, DType type, Where where);
   void check_node(NodeId value, const char* operation, Where where) const;

@@ -1,7 +1,10 @@
 // dsl/recorder_combiners.cpp -- reductions and scans by functions of the user's: the function as a graph, its states.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <string>
 
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
@@ -38,33 +41,45 @@ std::shared_ptr<const codegen::Graph> finished(Recorder& recorder, const std::ve
 }
 
 /// The user's function as a graph of its own: inputs 0..k-1 are the left state, k..2k-1 the right one.
-std::shared_ptr<const codegen::Graph> trace_combiner(const std::vector<DType>& types, CombinerFunction function,
-                                                     const char* name, Where where) {
+std::shared_ptr<const codegen::Graph> trace_combiner(const std::vector<DType>& types, CombinerFunction trace,
+                                                     const void* function, const char* name, Where where) {
   const auto count = static_cast<unsigned>(types.size());
   Recorder recorder(std::vector<int>(std::size_t{2} * count, 0), 0);
   std::array<NodeId, 6> inputs{};
   std::array<NodeId, 3> outputs{};
   for (unsigned i = 0; i < 2 * count; ++i) inputs[i] = recorder.input(i, types[i % count]);
-  function(recorder, inputs.data(), outputs.data());
+  trace(recorder, function, inputs.data(), outputs.data());
   return finished(recorder, types, outputs.data(), name, where);
 }
 
-/// The same for states of a value and whether there is one.
-std::shared_ptr<const codegen::Graph> trace_optional_combiner(DType type, CombinerFunction function, const char* name,
-                                                              Where where) {
+/// What a captured function was recorded as: of equal ones one, which lives as long as the process, as the kernels do
+/// that it is compiled to.
+struct CapturedCombiner {
+  std::vector<DType> types;
+  std::shared_ptr<const codegen::Graph> graph;
+};
+
+/// The graph of the function that `call` names.
+std::shared_ptr<const codegen::Graph> combiner_of(const ReductionCall& call, const std::vector<DType>& types,
+                                                  const char* name, Where where) {
+  const auto address = static_cast<std::uintptr_t>(call.extra);
+  if ((call.bits & ReductionCall::captured) == 0)
+    return trace_combiner(types, reinterpret_cast<CombinerFunction>(address), nullptr, name, where);
+  const auto& captured = *reinterpret_cast<const CapturedCombiner*>(address);
+  KILN_INTERNAL_CHECK(captured.types == types, "kl::{}: a combiner of other types", name);
+  return captured.graph;
+}
+
+/// `joined` of two values for states of a value and whether there is one.
+std::shared_ptr<const codegen::Graph> optional_combiner(DType type, const codegen::Graph& combiner, const char* name,
+                                                        Where where) {
   Recorder recorder(std::vector<int>(4, 0), 0);
   const NodeId left = recorder.input(0, type), has_left = recorder.input(1, DType::b1);
   const NodeId right = recorder.input(2, type), has_right = recorder.input(3, DType::b1);
-  const NodeId inputs[] = {left, right};
-  NodeId joined = 0;
-  function(recorder, inputs, &joined);
+  const NodeId joined = recorder.inlined(combiner, {left, right});
   const auto apply = [&](Op op, DType result, std::initializer_list<NodeId> operands) {
     return recorder.operation(op, result, operands.begin(), static_cast<unsigned>(operands.size()), where);
   };
-  if (recorder.graph()[joined].type != type) {
-    fail<TypeError>("kl::{}: the function does not return values of the types that it joins{}", name,
-                    dsl::place(where));
-  }
   const NodeId value = apply(Op::where, type, {has_left, apply(Op::where, type, {has_right, joined, left}), right});
   const NodeId outputs[] = {value, apply(Op::logical_or, DType::b1, {has_left, has_right})};
   return finished(recorder, {type, DType::b1}, outputs, name, where);
@@ -99,7 +114,22 @@ std::optional<Reduction> kind_of_function(const codegen::Graph& combiner, bool s
 
 }  // namespace
 
-NodeId Recorder::combine(const Reduced& r, CombinerFunction function, NodeId identity) {
+/// The first output of a combiner, with `values` for its inputs.
+NodeId Recorder::inlined(const codegen::Graph& combiner, std::initializer_list<NodeId> values) {
+  std::vector<NodeId> nodes;
+  for (codegen::NodeId id = 0; id < combiner.size(); ++id) {
+    codegen::Node node = combiner[id];
+    if (node.kind == NodeKind::input) {
+      nodes.push_back(values.begin()[node.payload]);
+      continue;
+    }
+    for (std::size_t i = 0; i < node.arity; ++i) node.operands[i] = nodes[node.operands[i]];
+    nodes.push_back(known(graph_.adopt(combiner, node, combiner.location(id)), 0));
+  }
+  return nodes[combiner.outputs[0]];
+}
+
+NodeId Recorder::combine(const Reduced& r, const ReductionCall& call, NodeId identity) {
   check_node(identity, r.name, r.where);
   if (ranks_[identity] != 0) {
     fail<ShapeError>("kl::{}: the identity has rank {}{}; it is a single number", r.name, ranks_[identity],
@@ -116,14 +146,14 @@ NodeId Recorder::combine(const Reduced& r, CombinerFunction function, NodeId ide
   spec.kind = Reduction::combine;
   spec.axes = r.axes;
   spec.keepdims = r.keepdims;
-  spec.combiner = trace_combiner(types, function, r.name, r.where);
+  spec.combiner = combiner_of(call, types, r.name, r.where);
   return append(r, spec, values.type, {value, identity});
 }
 
 /// Without an identity: elements are joined to one another only.
-NodeId Recorder::combine_some(const Reduced& r, CombinerFunction function) {
+NodeId Recorder::combine_some(const Reduced& r, const ReductionCall& call) {
   const DType type = graph_[r.value].type;
-  const auto plain = trace_combiner({type}, function, r.name, r.where);
+  const auto plain = combiner_of(call, {type}, r.name, r.where);
   if (const std::optional<Reduction> kind = kind_of_function(*plain, is_scan(r.function)))
     return reduce(r, *kind, r.value);
   ReductionSpec spec;
@@ -131,7 +161,7 @@ NodeId Recorder::combine_some(const Reduced& r, CombinerFunction function) {
   spec.axes = r.axes;
   spec.keepdims = r.keepdims;
   spec.refuses_empty = true;
-  spec.combiner = trace_optional_combiner(type, function, r.name, r.where);
+  spec.combiner = optional_combiner(type, *plain, r.name, r.where);
   const NodeId element[] = {r.value, literal(DType::b1, 1, 0, r.where)};
   const NodeId nothing[] = {literal(type, 0, 0, r.where), literal(DType::b1, 0, 0, r.where)};
   return component(append(r, spec, type, {tuple(element, 2, r.where), tuple(nothing, 2, r.where)}), 0, r.where);
@@ -164,6 +194,29 @@ NodeId Recorder::component(NodeId tuple, unsigned component, Where where) {
   node.type = graph_[values.operands[component]].type;
   node.operands[0] = tuple;
   return add(node, ranks_[tuple], where);
+}
+
+std::uint64_t captured_combiner(CombinerFunction trace, const void* function, const DType* types, unsigned count,
+                                Where where) {
+  struct Known {
+    std::mutex mutex;
+    std::map<std::string, CapturedCombiner> combiners;  // addresses of values stay
+  };
+  static Known& known = *new Known;  // leaked: expressions may outlive static destructors
+  CapturedCombiner made{{types, types + count}, {}};
+  made.graph = trace_combiner(made.types, trace, function, "reduce or kl::scan", where);
+  std::string text = codegen::to_text(*made.graph);
+  for (const DType type : made.types) text += name_of(type);
+  const std::lock_guard lock(known.mutex);
+  return reinterpret_cast<std::uintptr_t>(&known.combiners.try_emplace(std::move(text), std::move(made)).first->second);
+}
+
+void mixed_traces(Where where) {
+  fail<TypeError>(
+      "a traced value was used in another trace than its own{}: what a function of kl::reduce or kl::scan, or a "
+      "lambda, captures must be a C++ number; give traced values as arguments, or as components of a std::tuple that "
+      "is reduced",
+      dsl::place(where));
 }
 
 NodeId record_tuple(Recorder& r, const NodeId* values, unsigned count, Where where) {

@@ -72,6 +72,13 @@ void Recorder::align(NodeId* operands, unsigned count, Where where) {
   }
 }
 
+/// `count` new axes of extent 1 from `first` on.
+NodeId Recorder::with_axes(NodeId value, int first, int count, Where where) {
+  if (count == 0) return value;
+  const Numbers axes = consecutive(first, count);
+  return view(value, static_cast<int>(ViewKind::unsqueeze), axes.data(), static_cast<unsigned>(count), where);
+}
+
 NodeId Recorder::item_index(NodeId value, int axis, Where where) {
   if (loop_rank_ == 0) return index(value, axis, where);
   check_node(value, "index", where);
@@ -82,10 +89,29 @@ NodeId Recorder::item_index(NodeId value, int axis, Where where) {
   return index(value, (axis < 0 ? axis + rank : axis) + loop_rank_, where);
 }
 
+NodeId Recorder::item_extent(NodeId value, int axis, Where where) {
+  check_node(value, "shape", where);
+  value = with_loops(value, where);
+  const int rank = item_rank(value);
+  codegen::ReductionSpec spec;
+  if (axis == all_axes) {
+    spec.axes = static_cast<std::uint8_t>(((1u << rank) - 1) << loop_rank_);
+    if (rank == 0) return literal(DType::i64, 1, 0, where);
+  } else if (axis < -rank || axis >= rank) {
+    fail<ShapeError>("shape()[{}] of a value of rank {}{}: {}", axis, rank, dsl::place(where),
+                     rank == 0 ? "it has no axes" : fmt::format("use {} to {}", -rank, rank - 1));
+  } else {
+    spec.axes = static_cast<std::uint8_t>(1u << ((axis < 0 ? axis + rank : axis) + loop_rank_));
+  }
+  return known(graph_.extent(value, DType::i64, spec, {where.file, where.line}), 0);
+}
+
 NodeId Recorder::item_view(NodeId value, int kind, const std::int64_t* numbers, unsigned count, Where where,
                            const NodeId* fill) {
   if (loop_rank_ == 0) return view(value, kind, numbers, count, where, fill);
   check_node(value, "view", where);
+  if (static_cast<ViewKind>(kind) == ViewKind::broadcast_to && ranks_[value] == 0)  // one item for all
+    return with_axes(view(value, kind, numbers, count, where), 0, loop_rank_, where);
   value = with_loops(value, where);
   const int rank = item_rank(value);
   Numbers moved;
@@ -134,6 +160,7 @@ int enter_loops(Recorder& r, NodeId* values, const int* item_ranks, unsigned cou
   r.set_loop_rank(before + r.enter_loops(values, item_ranks, count, where));
   return before;
 }
+NodeId record_extent(Recorder& r, NodeId value, int axis, Where where) { return r.item_extent(value, axis, where); }
 void leave_loops(Recorder& r, int before) noexcept { r.set_loop_rank(before); }
 
 void check_item_rank(Recorder& r, NodeId value, int item_rank, unsigned output, const char* signature, Where where) {

@@ -136,8 +136,7 @@ NodeId Recorder::reduction(const ReductionCall& call, DType result, const NodeId
   const DType type = graph_[operands[0]].type;
   if (r.function == Reducing::reduce || r.function == Reducing::scan) {
     KILN_INTERNAL_CHECK(call.extra, "kl::{} without function", r.name);
-    const auto function = reinterpret_cast<CombinerFunction>(static_cast<std::uintptr_t>(call.extra));
-    return count == 1 ? combine_some(r, function) : combine(r, function, operands[1]);
+    return count == 1 ? combine_some(r, call) : combine(r, call, operands[1]);
   }
   KILN_INTERNAL_CHECK(count == 1, "{} operands for kl::{}", count, r.name);
   const bool accumulates = r.function == Reducing::sum || r.function == Reducing::prod || r.function == Reducing::mean;

@@ -11,6 +11,9 @@
 #include "dsl/kernels.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
+#include "dsl/short_list.h"
+#include "dsl/specializations.h"
+#include "dsl/tuner.h"
 #include "runtime/activity.h"
 #include "runtime/recording.h"
 #include "support/check.h"
@@ -21,20 +24,6 @@ namespace {
 
 using detail::Call;
 using detail::Handle;
-
-/// A stack array that moves to the heap above N elements.
-template <class T, std::size_t N>
-class SmallArray {
- public:
-  explicit SmallArray(std::size_t size) : data_(size <= N ? inline_ : (heap_.reset(new T[size]), heap_.get())) {}
-  T* data() { return data_; }
-  T& operator[](std::size_t i) { return data_[i]; }
-
- private:
-  alignas(16) T inline_[N];
-  std::unique_ptr<T[]> heap_;
-  T* data_;
-};
 
 /// Storage allocated for this call; released unless taken, so a failed call leaves nothing behind.
 class Fresh {
@@ -53,7 +42,7 @@ class Fresh {
   }
 
  private:
-  SmallArray<runtime::Storage*, 8> storages_;
+  ShortList<runtime::Storage*, 8> storages_;
   std::size_t count_;
 };
 
@@ -150,8 +139,25 @@ std::string label_of(const Plan& plan, const Call& call) {
   return label;
 }
 
-[[gnu::cold, gnu::noinline]] void log_launch(const Plan& plan, const Launch& launch, const Call& call) {
-  const LaunchShape& shape = launch.shape;
+/// What a launch runs: its own kernel, or that of the candidate which won.
+struct Chosen {
+  const runtime::LoadedKernel* kernel;
+  const LaunchShape* shape;
+  bool undecided = false;
+};
+
+Chosen chosen(const Launch& launch) {
+  if (launch.tuning) [[unlikely]] {
+    const int winner = launch.tuning->session->decided();
+    if (winner == runtime::TuningSession::undecided) return {launch.kernel, &launch.shape, true};
+    const auto candidate = static_cast<std::size_t>(winner);
+    return {&launch.tuning->session->kernel(candidate), &launch.tuning->shapes[candidate]};
+  }
+  return {launch.kernel, &launch.shape};
+}
+
+[[gnu::cold, gnu::noinline]] void log_launch(const Plan& plan, const Launch& launch, const LaunchShape& shape,
+                                             const Call& call) {
   const std::string label = label_of(plan, call);
   std::string how = fmt::format("{} unit{} of work", shape.units, shape.units == 1 ? "" : "s");
   if (plan.device.kind == runtime::DeviceKind::cuda) {
@@ -165,8 +171,8 @@ std::string label_of(const Plan& plan, const Call& call) {
 }
 
 /// The same launch under the eyes of profiles and tools.
-[[gnu::cold, gnu::noinline]] void observed_launch(const Plan& plan, const Launch& launch, const Call& call,
-                                                  const void* block, runtime::NativeStream stream) {
+[[gnu::cold, gnu::noinline]] void observed_launch(const Plan& plan, const Launch& launch, const Chosen& choice,
+                                                  const Call& call, const void* block, runtime::NativeStream stream) {
   const std::string label = label_of(plan, call);
   const runtime::ToolRange range(label.empty() ? launch.compiled->source.entry : label);
   const runtime::Activity activity{.backend = plan.backend,
@@ -176,18 +182,28 @@ std::string label_of(const Plan& plan, const Call& call) {
                                    .bytes = launch.bytes_moved,
                                    .operations = launch.operations};
   runtime::observe(activity,
-                   [&] { plan.backend->launch(*launch.kernel, launch.shape, block, launch.image.size(), stream); });
+                   [&] { plan.backend->launch(*choice.kernel, *choice.shape, block, launch.image.size(), stream); });
 }
 
 /// The same launch as part of a graph.
 [[gnu::cold, gnu::noinline]] void recorded_launch(runtime::Recording& capture, const Plan& plan, const Launch& launch,
-                                                  const unsigned char* block, runtime::NativeStream stream) {
+                                                  const Chosen& choice, const unsigned char* block,
+                                                  runtime::NativeStream stream) {
   runtime::RecordedLaunch recorded;
-  recorded.kernel = launch.kernel;
-  recorded.shape = launch.shape;
+  recorded.kernel = choice.kernel;
+  recorded.shape = *choice.shape;
   recorded.parameters.emplace_back(block, block + launch.image.size());
   for (const PointerPatch& pointer : launch.pointers) recorded.pointers.push_back({0, pointer.at});
   capture.launch(*plan.backend, std::move(recorded), stream);
+}
+
+/// A call that may be timed, with a candidate that is still to be judged.
+[[gnu::cold, gnu::noinline]] void trial_launch(const Plan& plan, const Launch& launch, const void* block,
+                                               runtime::NativeStream stream) {
+  launch.tuning->session->run(
+      stream, static_cast<double>(launch.bytes_moved), [&](std::size_t candidate, const runtime::LoadedKernel& kernel) {
+        plan.backend->launch(kernel, launch.tuning->shapes[candidate], block, launch.image.size(), stream);
+      });
 }
 
 void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime::NativeStream stream) {
@@ -195,21 +211,24 @@ void launch_all(const Plan& plan, const Call& call, char* const* bases, runtime:
   runtime::Recording* const capture = runtime::recording_of(*plan.backend, stream);
   for (const Launch& launch : plan.launches) {
     const std::size_t bytes = launch.image.size();
-    SmallArray<unsigned char, inline_block_bytes> block(bytes);
+    ShortList<unsigned char, inline_block_bytes> block(bytes);
     patch(plan, launch, call, bases, block.data());
+    const Chosen choice = chosen(launch);
     if (log_enabled(2)) [[unlikely]]
-      log_launch(plan, launch, call);
+      log_launch(plan, launch, *choice.shape, call);
     std::optional<LaunchCounters> counters;
     if (launch.shape.counters > 0) [[unlikely]] {
       const void* const memory = counters.emplace(plan, launch, stream).memory();
       std::memcpy(block.data() + launch.counters_at, &memory, sizeof memory);
     }
     if (capture) [[unlikely]]
-      recorded_launch(*capture, plan, launch, block.data(), stream);
+      recorded_launch(*capture, plan, launch, choice, block.data(), stream);
     else if (observed) [[unlikely]]
-      observed_launch(plan, launch, call, block.data(), stream);
+      observed_launch(plan, launch, choice, call, block.data(), stream);
+    else if (choice.undecided) [[unlikely]]
+      trial_launch(plan, launch, block.data(), stream);
     else
-      plan.backend->launch(*launch.kernel, launch.shape, block.data(), bytes, stream);
+      plan.backend->launch(*choice.kernel, *choice.shape, block.data(), bytes, stream);
   }
 }
 
@@ -233,7 +252,7 @@ void run_plan(const Plan& plan, const Call& call) {
     check_scalars(plan, call);
 
   const unsigned inputs = call.input_count, targets = call.target_count;
-  SmallArray<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());
+  ShortList<char*, inline_bases> bases(inputs + targets + plan.temporaries.size());
   Fresh fresh(targets + plan.temporaries.size());
   for (unsigned i = 0; i < inputs; ++i) bases[i] = static_cast<char*>(call.inputs[i].data);
   for (unsigned t = 0; t < targets; ++t) {
@@ -252,6 +271,7 @@ void run_plan(const Plan& plan, const Call& call) {
   }
   launch_all(plan, call, bases.data(), stream);
   note_uses(plan, call, stream);
+  if (plan.specialization) plan.specialization->runs.fetch_add(1, std::memory_order_relaxed);
   for (unsigned t = 0; t < targets; ++t) {
     if (!plan.targets[t].allocate) continue;
     Handle& handle = *call.targets[t].handle;

@@ -1,6 +1,7 @@
 // dsl/scatter.cpp -- kl::scatter_add and its like: shapes, overlap, and which way the updates take.
 #include "dsl/scatter.h"
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -8,9 +9,12 @@
 
 #include "dsl/fragment.h"
 #include "dsl/gather.h"
+#include "dsl/scatter_report.h"
 #include "dsl/scatter_trace.h"
 #include "dsl/session.h"
 #include "dsl/taken_shape.h"
+#include "dsl/usage.h"
+#include "runtime/recorder.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -56,17 +60,19 @@ bool has_reductions(const Parts& parts) {
 class Computed {
  public:
   explicit Computed(const Parts& parts) : parts_(parts) {}
-  void compute(detail::Site& site, Where where) {
+  void compute(detail::Site& site, runtime::DeviceId device, ScatterReport* report, Where where) {
     static constexpr char signature = 0;
-    Handle result;
     const DType type = parts_.code[parts_.size - 1].type;
+    Handle result = report ? allocate_on(device, type, shape_of(parts_, where), "scatter", where).take() : Handle{};
     detail::Target target{&result, type, true};
-    evaluate(site, {.parts = &parts_,
-                    .part_count = 1,
-                    .target_count = 1,
-                    .targets = &target,
-                    .signature = &signature,
-                    .where = where});
+    run_step(site,
+             {.parts = &parts_,
+              .part_count = 1,
+              .target_count = 1,
+              .targets = &target,
+              .signature = &signature,
+              .where = where},
+             report);
     array_ = OwnedHandle(result);
     code_ = {.kind = Instruction::input, .type = type};
     slot_ = __builtin_bit_cast(detail::Slot, array_.get());
@@ -84,8 +90,12 @@ class Computed {
 /// The target's contiguous memory, or a copy of it that goes back at the end.
 class Contiguous {
  public:
-  explicit Contiguous(const Handle& target) : target_(target) {
-    if (!target.layout->contiguous) copy_ = OwnedHandle(detail::clone(target));
+  Contiguous(const Handle& target, ScatterReport* report) : target_(target) {
+    if (target.layout->contiguous) return;
+    if (report)
+      report->say("the target is not contiguous: a copy of it is changed and written back");
+    else
+      copy_ = OwnedHandle(detail::clone(target));
   }
   const Handle& handle() const { return copy_.get().layout ? copy_.get() : target_; }
   void write_back(Where where) {
@@ -108,8 +118,10 @@ class Contiguous {
 class Scattered {
  public:
   Scattered(detail::ScatterSites& sites, const detail::ScatterCall& call, Handle& target, const Parts& indices,
-            const Parts& updates, Where where)
-      : sites_(sites), call_(call), target_(target), indices_(indices), updates_(updates), where_(where) {}
+            const Parts& updates, ScatterReport* report, Where where)
+      : sites_(sites), call_(call), target_(target), indices_(indices), updates_(updates), where_(where) {
+    trace_.report = report;
+  }
 
   void run() {
     if (!target_.layout)
@@ -117,16 +129,48 @@ class Scattered {
     resolve_shapes();
     if (element_count("scatter", trace_.updates, where_) == 0 || target_.layout->size == 0) return;
     const runtime::DeviceId device = device_of(*target_.layout);
-    if (may_meet(indices_.parts(), target_)) indices_.compute(sites_.indices, where_);
-    if (may_meet(updates_.parts(), target_)) updates_.compute(sites_.updates, where_);
-    const bool cuda = device.kind == runtime::DeviceKind::cuda;
-    const bool exact = is_integer(call_.type) || call_.operation != Scattering::add;
-    if (cuda && (exact || call_.unordered)) return in_one_kernel(target_);
+    if (runtime::is_recording_kernels() && !trace_.report) [[unlikely]]
+      Scattered(sites_, call_, target_, indices_.parts(), updates_.parts(), nullptr, where_).record_other_ways(device);
+    if (may_meet(indices_.parts(), target_)) compute(indices_, sites_.indices);
+    if (may_meet(updates_.parts(), target_)) compute(updates_, sites_.updates);
+    const bool cuda = trace_.report ? trace_.report->is_cuda() : device.kind == runtime::DeviceKind::cuda;
+    if (cuda && is_exact()) return in_one_kernel(target_);
     if (cuda && is_number(updates_.parts())) return counted();
     sorted(device);
   }
 
+  /// Notes the kernels of the way that the other kind of device would take. What has to be computed beforehand is.
+  void record_other_ways(runtime::DeviceId device) {
+    resolve_shapes();
+    if (may_meet(indices_.parts(), target_)) compute(indices_, sites_.indices);
+    if (may_meet(updates_.parts(), target_)) compute(updates_, sites_.updates);
+    if (device.kind == runtime::DeviceKind::cuda) {
+      const OnlyRecording only;
+      evaluate_keys(sites_.counts, trace_, device, indices_.parts(), where_);
+      if (!as_it_lies()) evaluate_updates(sites_.scatter, trace_, device, updates_.parts(), where_);
+      return;
+    }
+    const bool alone = is_exact() || is_number(updates_.parts());
+    if (alone && has_reductions(indices_.parts())) compute(indices_, sites_.indices);
+    if (is_exact() && !is_number(updates_.parts()) && has_reductions(updates_.parts()))
+      compute(updates_, sites_.updates);
+    if (!alone) {
+      ScatterJob job;
+      job.type = call_.type;
+      job.count = element_count("scatter", trace_.indices, where_);
+      return record_scatter_sorted(job, where_);
+    }
+    const OnlyRecording only;
+    if (is_exact())
+      in_one_kernel(target_);
+    else
+      counted();
+  }
+
  private:
+  /// The order of the updates does not matter.
+  bool is_exact() const { return is_integer(call_.type) || call_.operation != Scattering::add || call_.unordered; }
+
   void resolve_shapes() {
     const Shape target = dsl::shape_of(*target_.layout);
     trace_.target = strided_of(*target_.layout);
@@ -152,9 +196,15 @@ class Scattered {
         to_text(given), trace_.axis, to_text(target), to_text(trace_.indices), place(where_), to_text(trace_.updates));
   }
 
+  void compute(Computed& expression, detail::Site& site) {
+    if (trace_.report) trace_.report->say("computed before, because the scatter may not read it while it writes:");
+    expression.compute(site, device_of(*target_.layout), trace_.report, where_);
+  }
+
   void in_one_kernel(Handle& target) {
-    if (has_reductions(indices_.parts())) indices_.compute(sites_.indices, where_);
-    if (!is_number(updates_.parts()) && has_reductions(updates_.parts())) updates_.compute(sites_.updates, where_);
+    if (has_reductions(indices_.parts())) compute(indices_, sites_.indices);
+    if (!is_number(updates_.parts()) && has_reductions(updates_.parts())) compute(updates_, sites_.updates);
+    if (trace_.report) trace_.report->say("updates join the target by atomic operations:");
     scatter_places(sites_.scatter, trace_, call_.operation, target, indices_.parts(), updates_.parts(), where_);
   }
 
@@ -168,22 +218,24 @@ class Scattered {
     bins.rank = 1;
     bins.extents[0] = trace_.target.shape.extents[trace_.axis];
     OwnedHandle counts = allocate(DType::i64, bins);
-    fill_zero(counts.get(), where_);
+    if (trace_.report) trace_.report->say("one update for all: the indices are counted, and the target changed once:");
+    fill_zero(counts.get(), trace_.report, where_);
     ScatterTrace count = trace_;
     count.target = strided_of(*counts.get().layout);
     count.axis = 0;
     count.type = DType::i64;
     count.updates = trace_.indices;
-    if (has_reductions(indices_.parts())) indices_.compute(sites_.indices, where_);
+    if (has_reductions(indices_.parts())) compute(indices_, sites_.indices);
     static constexpr Instruction one_code{.kind = Instruction::argument, .type = DType::i64, .source = DType::i64};
     const detail::Slot one{nullptr, {1, 0}};
     Handle to = counts.get();
     scatter_places(sites_.counts, count, Scattering::add, to, indices_.parts(), {&one_code, &one, 1}, where_);
-    add_counted(target_, counts.get(), trace_.axis, updates_.parts(), where_);
+    add_counted(target_, counts.get(), trace_.axis, updates_.parts(), trace_.report, where_);
   }
 
   void sorted(runtime::DeviceId device) {
-    Contiguous target(target_);
+    if (trace_.report) trace_.report->say("updates are sorted by their index and joined in runs, in a fixed order:");
+    Contiguous target(target_, trace_.report);
     const Shape& shape = trace_.target.shape;
     ScatterJob job;
     job.operation = call_.operation;
@@ -208,7 +260,9 @@ class Scattered {
     job.keys = static_cast<const std::int32_t*>(keys.get().data);
     job.updates = updates->data;
     job.target = target.handle().data;
-    if (device.kind == runtime::DeviceKind::cpu) {
+    if (trace_.report) {
+      report_sort(job, *trace_.report);
+    } else if (device.kind == runtime::DeviceKind::cpu) {
       scatter_on_host(job);
     } else {
       const runtime::NativeStream stream = current_stream(device);
@@ -246,7 +300,29 @@ namespace kiln::detail {
 
 void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices, const Parts& updates,
              Where where) {
-  dsl::Scattered(sites, call, target, indices, updates, where).run();
+  dsl::Scattered(sites, call, target, indices, updates, nullptr, where).run();
+}
+
+Inspection* inspect_scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices,
+                            const Parts& updates, const char* arch, Where where) {
+  if (!target.layout)
+    fail<ShapeError>("inspect: a scatter into an array that has no elements yet{}: give it a shape first",
+                     dsl::place(where));
+  dsl::ScatterReport report(arch, dsl::device_of(*target.layout));
+  dsl::Scattered(sites, call, target, indices, updates, &report, where).run();
+  return report.finish();
+}
+
+void check_histogram(std::int32_t bins, double lo, double hi, Where where) {
+  if (bins <= 0) fail<ShapeError>("a histogram of {} parts{}: there must be at least one", bins, dsl::place(where));
+  if (!(hi >= lo) || !(hi - lo <= std::numeric_limits<double>::max()))
+    fail<TypeError>("a histogram from {} to {}{}: both ends must be finite, and the first not above the second", lo, hi,
+                    dsl::place(where));
+}
+
+void no_axis_to_stretch(Where where) {
+  fail<ShapeError>("reduceat of a kl::ufunc on a single number{}: it joins stretches of the last axis",
+                   dsl::place(where));
 }
 
 }  // namespace kiln::detail

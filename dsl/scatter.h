@@ -27,5 +27,16 @@ void scatter_on_host(const ScatterJob& job);
 
 /// Floats on a GPU, the same: counting sort by digits, then sums of runs in a fixed order. Enqueued on `stream`.
 void scatter_sorted(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream);
+/// Notes its kernels for all GPUs (dsl/usage.h). Of the job, `type`, `bins` and `count` matter.
+void record_scatter_sorted(const ScatterJob& job, Where where);
+
+/// The steps of either, where nothing is run.
+class ScatterReport;
+void report_sort(const ScatterJob& job, ScatterReport& report);
+
+/// u32 numbers of keys in their order, into `order`; see detail::order_by_key.
+void order_on_host(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order);
+void order_on_gpu(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order,
+                  runtime::DeviceId device, runtime::NativeStream stream);
 
 }  // namespace kiln::dsl

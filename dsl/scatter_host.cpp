@@ -1,6 +1,7 @@
 // dsl/scatter_host.cpp -- scatters on the CPU: updates of a bin are joined by one thread, in the order of their
 // numbers.
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <limits>
 #include <numeric>
@@ -88,6 +89,22 @@ A widened(T value) {
   }
 }
 
+/// What rounding lost of sum = a + b (Knuth).
+template <class A>
+A lost(A a, A b, A sum) {
+  const A part = sum - a;
+  return (a - (sum - part)) + (b - part);
+}
+
+/// Where sums are no wider than their elements, what rounding loses is kept, or a million updates would lose digits.
+template <class Element, class Sum>
+constexpr bool keeps_lost = std::is_same_v<Element, Sum> && !std::is_integral_v<Sum>;
+
+template <class A>
+bool is_finite(A value) {
+  return std::isfinite(std::abs(value));
+}
+
 constexpr std::int64_t column_block = 256;
 
 template <class Types>
@@ -100,7 +117,8 @@ struct Work {
     using T = typename Types::Element;
     using U = typename Types::Update;
     using A = typename Types::Sum;
-    A sums[column_block];
+    A sums[column_block], low[column_block] = {};
+    const bool adds = job.operation == detail::Scattering::add;
     T* const to = static_cast<T*>(job.target) + (o * job.bins + sorted.bins[b]) * job.inner;
     for (std::int64_t at = sorted.first[b]; at < sorted.first[b + 1]; ++at) {
       const std::int64_t number = sorted.order[static_cast<std::size_t>(at)];
@@ -109,11 +127,18 @@ struct Work {
       const bool is_first = at == sorted.first[b];
       for (std::int64_t c = begin; c < end; ++c) {
         const A value = static_cast<A>(from[job.one_update ? 0 : c]);
-        sums[c - begin] = is_first ? value : joined(job.operation, sums[c - begin], value);
+        const A before = sums[c - begin];
+        sums[c - begin] = is_first ? value : joined(job.operation, before, value);
+        if constexpr (keeps_lost<T, A>)
+          if (adds && !is_first) low[c - begin] += lost(before, value, sums[c - begin]);
       }
     }
-    for (std::int64_t c = begin; c < end; ++c)
-      to[c] = rounded<T>(joined(job.operation, widened<A>(to[c]), sums[c - begin]));
+    for (std::int64_t c = begin; c < end; ++c) {
+      A sum = sums[c - begin];
+      if constexpr (keeps_lost<T, A>)
+        if (is_finite(low[c - begin])) sum = sum + low[c - begin];  // infinities and NaN stand for themselves
+      to[c] = rounded<T>(joined(job.operation, widened<A>(to[c]), sum));
+    }
   }
 
   static void run(void* context, std::int64_t begin, std::int64_t end) {
@@ -171,6 +196,15 @@ void scatter_on_host(const ScatterJob& job) {
       break;
   }
   KILN_INTERNAL_CHECK(false, "a scatter into {}", kiln::name_of(job.type));
+}
+
+void order_on_host(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order) {
+  ScatterJob job;
+  job.keys = keys;
+  job.count = count;
+  job.bins = bins;
+  const Sorted sorted = sort_by_bin(job);
+  std::fill(std::copy(sorted.order.begin(), sorted.order.end(), order), order + count, 0u);
 }
 
 }  // namespace kiln::dsl

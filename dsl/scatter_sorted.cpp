@@ -9,6 +9,9 @@
 #include "codegen/schedule/arithmetic.h"
 #include "dsl/kernels.h"
 #include "dsl/scatter.h"
+#include "dsl/scatter_report.h"
+#include "dsl/shapes.h"
+#include "dsl/usage.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -58,20 +61,49 @@ class Scratch {
   std::vector<void*> memory_;
 };
 
+/// Running sums of the u32 counts, by kiln's own scan.
+OwnedHandle running_sums(void* counts, std::int64_t size, runtime::DeviceId device, runtime::NativeStream stream) {
+  using detail::Instruction;
+  using detail::ReductionCall;
+  static constinit detail::Site site{};
+  const Instruction code[] = {{.kind = Instruction::input, .type = DType::u32},
+                              {.kind = Instruction::structure},
+                              {.kind = Instruction::reduction, .type = DType::u64, .arity = 1}};
+  const detail::Handle source =
+      detail::borrow(DType::u32, counts, &size, 1, nullptr, static_cast<int>(device.kind), device.index);
+  const OwnedHandle owned(source);
+  const std::uint64_t bits = ReductionCall::named | std::uint64_t{1} << ReductionCall::count_shift |
+                             static_cast<std::uint64_t>(detail::Reducing::cumsum) << ReductionCall::function_shift;
+  const detail::Slot slots[] = {__builtin_bit_cast(detail::Slot, source), {nullptr, {bits, 0}}, {nullptr, {0, 0}}};
+  const detail::Parts parts{code, slots, 3};
+  detail::Handle result;
+  detail::Target target{&result, DType::u64, true};
+  detail::LaunchControl control;
+  control.stream = stream;
+  control.has_stream = true;
+  detail::evaluate(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .launch = &control});
+  return OwnedHandle(result);
+}
+
 class SortedScatter {
  public:
   SortedScatter(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream)
       : job_(job), device_(device), stream_(stream), scratch_(device, stream) {}
 
-  void run() {
+  void run() { join(sorted(nullptr)); }
+
+  /// The keys in their order; `order`, unless it is null, gets the numbers of their updates.
+  SortArguments sorted(void* order) {
     SortArguments arguments;
     arguments.keys = job_.keys;
     arguments.count = job_.count;
     arguments.bins = job_.bins;
-    const int bits = std::bit_width(static_cast<std::uint64_t>(job_.bins));
-    for (int shift = 0; shift < bits; shift += 8) sort(arguments, shift);
-    join(arguments);
+    const int bits = key_bits(job_.bins);
+    for (int shift = 0; shift < bits; shift += 8) sort(arguments, shift, shift + 8 >= bits ? order : nullptr);
+    return arguments;
   }
+
+  static int key_bits(std::int64_t bins) { return std::bit_width(static_cast<std::uint64_t>(bins)); }
 
  private:
   void launch(const KernelSource& source, const SortArguments& arguments, std::array<std::uint32_t, 3> grid,
@@ -84,41 +116,17 @@ class SortedScatter {
     runtime::backend(device_).launch(loaded(source, device_), shape, &arguments, sizeof arguments, stream_);
   }
 
-  /// Running sums of the u32 counts, by kiln's own scan.
-  OwnedHandle running_sums(void* counts, std::int64_t size) {
-    using detail::Instruction;
-    using detail::ReductionCall;
-    static constinit detail::Site site{};
-    const Instruction code[] = {{.kind = Instruction::input, .type = DType::u32},
-                                {.kind = Instruction::structure},
-                                {.kind = Instruction::reduction, .type = DType::u64, .arity = 1}};
-    const detail::Handle source = detail::borrow(DType::u32, counts, &size, 1, nullptr, 1, device_.index);
-    const OwnedHandle owned(source);
-    const std::uint64_t bits = ReductionCall::named | std::uint64_t{1} << ReductionCall::count_shift |
-                               static_cast<std::uint64_t>(detail::Reducing::cumsum) << ReductionCall::function_shift;
-    const detail::Slot slots[] = {__builtin_bit_cast(detail::Slot, source), {nullptr, {bits, 0}}, {nullptr, {0, 0}}};
-    const detail::Parts parts{code, slots, 3};
-    detail::Handle result;
-    detail::Target target{&result, DType::u64, true};
-    detail::LaunchControl control;
-    control.stream = stream_;
-    control.has_stream = true;
-    detail::evaluate(site,
-                     {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .launch = &control});
-    return OwnedHandle(result);
-  }
-
-  void sort(SortArguments& arguments, int shift) {
+  void sort(SortArguments& arguments, int shift, void* order) {
     arguments.shift = shift;
     arguments.tiles = ceil_divide(job_.count, codegen::sort_tile);
     const auto grid = static_cast<std::uint32_t>(arguments.tiles);
     const std::int64_t size = codegen::sort_digits * arguments.tiles;
     arguments.counts = scratch_.allocate(size * 4);
     launch(codegen::emit_sort_count(), arguments, {grid, 1, 1}, {codegen::sort_block, 1, 1});
-    const OwnedHandle sums = running_sums(arguments.counts, size);
+    const OwnedHandle sums = running_sums(arguments.counts, size, device_, stream_);
     arguments.counts = sums.get().data;
     arguments.sorted_keys = scratch_.allocate(job_.count * 4);
-    arguments.sorted_numbers = scratch_.allocate(job_.count * 4);
+    arguments.sorted_numbers = order ? order : scratch_.allocate(job_.count * 4);
     launch(codegen::emit_sort_move(), arguments, {grid, 1, 1}, {codegen::sort_block, 1, 1});
     arguments.keys = arguments.sorted_keys;
     arguments.numbers = arguments.sorted_numbers;
@@ -166,6 +174,39 @@ class SortedScatter {
 
 void scatter_sorted(const ScatterJob& job, runtime::DeviceId device, runtime::NativeStream stream) {
   SortedScatter(job, device, stream).run();
+}
+
+void order_on_gpu(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order,
+                  runtime::DeviceId device, runtime::NativeStream stream) {
+  ScatterJob job;
+  job.keys = keys;
+  job.count = count;
+  job.bins = bins;
+  SortedScatter(job, device, stream).sorted(order);
+}
+
+void report_sort(const ScatterJob& job, ScatterReport& report) {
+  if (!report.is_cuda())
+    return report.say(
+        fmt::format("the host sorts {} indices into {} places; the threads of the CPU join the updates of "
+                    "each place in f64, in their order",
+                    job.count, job.bins));
+  const int digits = (SortedScatter::key_bits(job.bins) + 7) / 8;
+  report.say(fmt::format("{} indices into {} places: {} digit{} of 8 bits, each by two kernels and a running sum",
+                         job.count, job.bins, digits, digits == 1 ? "" : "s"));
+  report.add(codegen::emit_sort_count(), "counts the digits of each tile");
+  report.add(codegen::emit_sort_move(), "puts indices and numbers of updates in order of a digit");
+  report.add(codegen::emit_join_runs(job.type), "sums runs of equal indices in f64, level by level");
+}
+
+void record_scatter_sorted(const ScatterJob& job, Where where) {
+  for (const KernelSource& source :
+       {codegen::emit_sort_count(), codegen::emit_sort_move(), codegen::emit_join_runs(job.type)})
+    record_cuda_kernel(source, {}, "scatter of " + std::string(name_of(job.type)), "scatter" + place(where));
+  // Aligned as memory of the device is, and never touched.
+  alignas(256) unsigned char counts[256];
+  const OnlyRecording only;
+  running_sums(counts, codegen::sort_digits * ceil_divide(job.count, codegen::sort_tile), {}, nullptr);
 }
 
 }  // namespace kiln::dsl

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dsl/recorder.h"
+#include "dsl/scatter_report.h"
 #include "dsl/taken_shape.h"
 #include "support/check.h"
 
@@ -33,16 +34,18 @@ class PartList {
   }
   void evaluate(detail::Site& site, detail::Target* targets, unsigned count, detail::FunctionTrace trace,
                 const void* environment, const void* signature, const detail::ScatterTarget* scatter,
-                Where where) const {
-    detail::evaluate(site, {.parts = parts_.data(),
-                            .part_count = static_cast<unsigned>(parts_.size()),
-                            .target_count = count,
-                            .targets = targets,
-                            .trace = trace,
-                            .environment = environment,
-                            .signature = signature,
-                            .scatter = scatter,
-                            .where = where});
+                ScatterReport* report, Where where) const {
+    run_step(site,
+             {.parts = parts_.data(),
+              .part_count = static_cast<unsigned>(parts_.size()),
+              .target_count = count,
+              .targets = targets,
+              .trace = trace,
+              .environment = environment,
+              .signature = signature,
+              .scatter = scatter,
+              .where = where},
+             report);
   }
 
  private:
@@ -182,7 +185,7 @@ OwnedHandle evaluated(const PartList& parts, detail::Site& site, DType type, con
   OwnedHandle result = allocate_on(device, type, shape, "scatter", e.where);
   Handle handle = result.get();
   detail::Target target{&handle, type, false};
-  parts.evaluate(site, &target, 1, trace, &e, signature, nullptr, e.where);
+  parts.evaluate(site, &target, 1, trace, &e, signature, nullptr, e.trace.report, e.where);
   return result;
 }
 
@@ -215,7 +218,7 @@ void evaluate_places(detail::Site& site, const ScatterTrace& trace, const detail
   parts.add_word(trace.axis, operation * 2 + (down ? 1 : 0));
   parts.add_shape(trace.updates);
   const Environment e{trace, where, is_number(updates)};
-  parts.evaluate(site, targets, 2, &trace_places, &e, &places_signature, scatter, where);
+  parts.evaluate(site, targets, 2, &trace_places, &e, &places_signature, scatter, trace.report, where);
 }
 
 OwnedHandle evaluate_keys(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device, const Parts& indices,
@@ -236,7 +239,8 @@ OwnedHandle evaluate_updates(detail::Site& site, const ScatterTrace& trace, runt
                    &trace_updates, e, &updates_signature);
 }
 
-void add_counted(Handle& target, const Handle& counts, int axis, const Parts& number, Where where) {
+void add_counted(Handle& target, const Handle& counts, int axis, const Parts& number, ScatterReport* report,
+                 Where where) {
   static constinit detail::Site site{};
   const Instruction codes[] = {{.kind = Instruction::input, .type = target.layout->dtype},
                                {.kind = Instruction::input, .type = DType::i64}};
@@ -252,17 +256,22 @@ void add_counted(Handle& target, const Handle& counts, int axis, const Parts& nu
   trace.type = target.layout->dtype;
   detail::Target to{&target, trace.type, false};
   const Environment e{trace, where, true};
-  parts.evaluate(site, &to, 1, &trace_counted, &e, &counted_signature, nullptr, where);
+  parts.evaluate(site, &to, 1, &trace_counted, &e, &counted_signature, nullptr, report, where);
 }
 
-void fill_zero(const Handle& array, Where where) {
+void run_step(detail::Site& site, const detail::Evaluation& evaluation, ScatterReport* report) {
+  if (!report) return detail::evaluate(site, evaluation);
+  report->add(detail::inspect(site, evaluation, report->arch()));
+}
+
+void fill_zero(const Handle& array, ScatterReport* report, Where where) {
   static constinit detail::Site site{};
   static constexpr Instruction code{.kind = Instruction::parameter, .type = DType::i64, .source = DType::i64};
   const Slot slot{nullptr, {0, 0}};
   const Parts parts{&code, &slot, 1};
   Handle to = array;
   detail::Target target{&to, array.layout->dtype, false};
-  detail::evaluate(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = where});
+  run_step(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = where}, report);
 }
 
 }  // namespace kiln::dsl

@@ -7,12 +7,15 @@
 
 namespace kiln::dsl {
 
+class ScatterReport;
+
 /// What a trace of a scatter depends on, and the numbers that its kernels take.
 struct ScatterTrace {
   Strided target;
   int axis = 0;
   DType type = DType::f32;
   Shape indices, updates;
+  ScatterReport* report = nullptr;  ///< gets an inspection of each step, which then computes nothing
 };
 
 /// Joins the updates to the target in one kernel, atomically. Operands do not overlap the target.
@@ -35,8 +38,11 @@ OwnedHandle evaluate_updates(detail::Site& site, const ScatterTrace& trace, runt
 
 /// target += number * counts, which run along `axis`.
 void add_counted(detail::Handle& target, const detail::Handle& counts, int axis, const detail::Parts& number,
-                 Where where);
+                 ScatterReport* report, Where where);
 
-void fill_zero(const detail::Handle& array, Where where);
+void fill_zero(const detail::Handle& array, ScatterReport* report, Where where);
+
+/// Evaluates, or adds an inspection to the report where there is one.
+void run_step(detail::Site& site, const detail::Evaluation& evaluation, ScatterReport* report);
 
 }  // namespace kiln::dsl

@@ -15,6 +15,10 @@ namespace {
 /// More tries than these find nothing better in practice.
 constexpr std::size_t max_candidates = 4;
 constexpr int max_rounds = 8;
+/// A kernel with more accumulators than these keeps them in memory.
+constexpr std::size_t max_fused = 32;
+/// A longer body is better a kernel without reduced axes, which may be cut.
+constexpr codegen::NodeId max_nodes = 1024;
 
 /// Scans first, then the larger loop.
 bool is_better(const LoopChoice& a, const LoopChoice& b) {
@@ -77,6 +81,12 @@ std::string SegmentPlanner::chain_reason(const codegen::ChainFacts& facts) const
       facts.columns ? "columns" : "rows", facts.length, facts.length * facts.bytes);
 }
 
+/// Is the item itself a reduction or scan of the plan's kernel?
+bool SegmentPlanner::is_own_loop(const Item& item, const ItemPlan& plan) const {
+  return std::any_of(plan.lowered.fused.begin(), plan.lowered.fused.end(),
+                     [&](const Fused& fused) { return fused.node == reduction_of(item.node); });
+}
+
 /// Fills `plan`, whose loop is given; false where nothing is gained by it.
 bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
   settle(item, plan);
@@ -85,6 +95,19 @@ bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
     for (const NodeId node : others) reasons_.try_emplace(node, "it reads memory along the other direction");
     plan.cut.insert(others.begin(), others.end());
     settle(item, plan);
+  }
+  if (plan.lowered.fused.size() > max_fused) {
+    for (const Fused& fused : plan.lowered.fused) {
+      if (fused.node == reduction_of(item.node)) continue;
+      reasons_.try_emplace(fused.node, fmt::format("a kernel joins at most {} reductions of one value", max_fused));
+      plan.cut.insert(fused.node);
+    }
+    settle(item, plan);
+  }
+  if (plan.lowered.body.graph.size() > max_nodes && !is_own_loop(item, plan)) {
+    for (const Fused& fused : plan.lowered.fused)
+      reasons_.try_emplace(fused.node, "what follows from it is too long to be computed with it");
+    return false;
   }
   const bool per_element = plan.loop.is_per_element();
   std::vector<NodeId> needed = needed_by_others(plan.lowered);
@@ -176,6 +199,7 @@ std::string SegmentPlanner::reason_of(const Cut& cut, const ItemPlan& plan) cons
     return plan.loop.reduced > 0 ? "kernels that reduce read nothing displaced"
                                  : "what needs it reads it displaced once more, or in another order";
   }
+  if (levels_.is_long[node]) return "it is too long to be computed in every pass over a row";
   if (levels_.is_displaced[node]) return "it is read at several places, which cost more than computing it once";
   if (kind == NodeKind::view) return "no kernel can compute it in the order that the reshape asks for";
   if (levels_.is_taken[node]) return "its elements are taken by index";

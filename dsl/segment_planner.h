@@ -59,6 +59,7 @@ class SegmentPlanner {
   std::optional<ItemPlan> plan_beside(const Item& item, const ItemGroup& group) const;
   std::size_t cut_reductions(const ItemPlan& plan) const;
   bool attempt(const Item& item, ItemPlan& plan);
+  bool is_own_loop(const Item& item, const ItemPlan& plan) const;
   void lower(const Item& item, ItemPlan& plan) const;
   void settle(const Item& item, ItemPlan& plan) const;
   std::string chain_reason(const codegen::ChainFacts& facts) const;

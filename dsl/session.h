@@ -12,6 +12,7 @@ inline constexpr int max_cuda_devices = 16;
 struct ThreadState {
   bool has_device = false;  ///< false: the process default, runtime::default_device()
   runtime::DeviceId device;
+  int only_recording = 0;                                ///< > 0: calls are noted and not run (dsl/usage.h)
   runtime::NativeStream streams[max_cuda_devices] = {};  ///< null: the default stream of the device
 };
 ThreadState& thread_state();

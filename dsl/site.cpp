@@ -1,11 +1,13 @@
 // dsl/site.cpp -- publication of plans, and execute(): the entry of every call.
 #include "dsl/site.h"
 
+#include "dsl/bundled.h"
 #include "dsl/drafting.h"
 #include "dsl/infer.h"
 #include "dsl/planner.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
+#include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "support/check.h"
 
@@ -33,19 +35,33 @@ detail::Call with_place(const detail::Call& call, const Trace& trace) {
   return placed;
 }
 
+std::unique_ptr<const Plan> plan_of(const Trace& trace, const detail::Call& call, runtime::DeviceId device,
+                                    const Machine& machine, SpecializationList* known) {
+  const detail::Call placed = with_place(call, trace);
+  record_call(trace, placed, device);
+  const PlannedCall planned = plan_call(trace, placed, device, machine);
+  return finish(planned.draft, placed, planned.machine, known);
+}
+
+/// Notes what a call would launch; see OnlyRecording.
+[[gnu::cold]] void only_record(SiteTable& table, const detail::Call& call) {
+  check_operands(call);
+  const std::shared_ptr<const Trace> trace = table.trace(call);
+  record_call(*trace, with_place(call, *trace), device_of_call(call));
+}
+
 std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call) {
   const runtime::Planning planning((call.name ? call.name : "expression") + place(call.where));
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
   const std::shared_ptr<const Trace> trace = table.trace(call);
+  SpecializationList* const known = call.group ? &SiteTable::of(*call.group).specializations : nullptr;
   try {
-    const detail::Call placed = with_place(call, *trace);
-    return finish(draft(*trace, placed, device, machine), placed, machine);
+    return plan_of(*trace, call, device, machine, known);
   } catch (const ShapeError&) {
     // Expressions of one type share a site: record again, so that the message names this line and not the first one's.
     const std::shared_ptr<const Trace> fresh = record(call);
-    const detail::Call placed = with_place(call, *fresh);
-    return finish(draft(*fresh, placed, device, machine), placed, machine);
+    return plan_of(*fresh, call, device, machine, known);
   }
 }
 
@@ -114,6 +130,8 @@ SiteTable::~SiteTable() {
 
 namespace kiln::detail {
 
+Specializations* specializations(Site& group) { return dsl::SiteTable::of(group).specializations.list(); }
+
 void seal(Site& group) { dsl::SiteTable::of(group).signatures.seal(); }
 
 void destroy(Site& site) noexcept {
@@ -122,6 +140,10 @@ void destroy(Site& site) noexcept {
 
 void execute(Site& site, const Call& call) {
   dsl::SiteTable& table = dsl::SiteTable::of(site);
+  if (dsl::thread_state().only_recording > 0) [[unlikely]] {
+    dsl::only_record(table, call);
+    return;
+  }
   const dsl::CallKey key(call, dsl::current_device());
   if (const dsl::Plan* plan = table.find(key)) [[likely]] {
     dsl::run_plan(*plan, call);

@@ -8,6 +8,7 @@
 
 #include "dsl/call_key.h"
 #include "dsl/plan.h"
+#include "dsl/specializations.h"
 #include "dsl/trace.h"
 
 namespace kiln::dsl {
@@ -42,7 +43,8 @@ class SiteTable {
     return traces_.get(call, call.group ? &of(*call.group).signatures : nullptr);
   }
 
-  Signatures signatures;  ///< where the site is that of a function
+  Signatures signatures;               ///< where the site is that of a function
+  SpecializationList specializations;  ///< the same
 
  private:
   Traces traces_;

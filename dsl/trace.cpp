@@ -34,16 +34,6 @@ std::string signature_of(const detail::Call& call) {
   return text;
 }
 
-/// "(f32[2d], f32[1d], f32)": the arrays with their ranks, then the numbers.
-std::string types_text(const detail::Call& call) {
-  std::string text;
-  const auto add = [&text](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
-  for (unsigned i = 0; i < call.input_count; ++i)
-    add(fmt::format("{}[{}d]", name_of(call.inputs[i].layout->dtype), call.inputs[i].layout->rank));
-  for (unsigned i = 0; i < call.scalar_count; ++i) add(name_of(call.scalars[i].type));
-  return "(" + text + ")";
-}
-
 /// The parameter behind casts, or null.
 const codegen::Node* exponent_parameter(const codegen::Graph& graph, codegen::NodeId id) {
   while (graph[id].kind == codegen::NodeKind::cast) id = graph[id].operands[0];
@@ -75,6 +65,15 @@ class Recording {
 };
 
 }  // namespace
+
+std::string types_text(const detail::Call& call) {
+  std::string text;
+  const auto add = [&text](const std::string& item) { text += (text.empty() ? "" : ", ") + item; };
+  for (unsigned i = 0; i < call.input_count; ++i)
+    add(fmt::format("{}[{}d]", name_of(call.inputs[i].layout->dtype), call.inputs[i].layout->rank));
+  for (unsigned i = 0; i < call.scalar_count; ++i) add(name_of(call.scalars[i].type));
+  return "(" + text + ")";
+}
 
 std::shared_ptr<const Trace> record(const detail::Call& call) {
   std::vector<int> ranks;

@@ -23,6 +23,9 @@ struct Trace {
 /// Runs the call's trace function.
 std::shared_ptr<const Trace> record(const detail::Call& call);
 
+/// "(f32[2d], f32[1d], f32)": the arrays with their ranks, then the numbers.
+std::string types_text(const detail::Call& call);
+
 /// The argument types that a compiled function knows, in words.
 class Signatures {
  public:

@@ -2,6 +2,7 @@
 #include <cctype>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "dsl/fragment.h"
@@ -22,16 +23,38 @@ bool is_identifier(std::string_view text) {
   return true;
 }
 
+/// Words of C++17 and CUDA that name nothing of the user's.
+constexpr std::string_view reserved_words =
+    " alignas alignof and and_eq asm auto bitand bitor blockDim blockIdx bool break case catch char char16_t char32_t "
+    "class compl const const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit "
+    "export extern false float for friend goto gridDim if inline int long mutable namespace new noexcept not not_eq "
+    "nullptr operator or or_eq private protected public register reinterpret_cast return short signed sizeof static "
+    "static_assert static_cast struct switch template this thread_local threadIdx throw true try typedef typeid "
+    "typename union unsigned using virtual void volatile warpSize wchar_t while xor xor_eq ";
+bool is_reserved(std::string_view text) {
+  return reserved_words.find(fmt::format(" {} ", text)) != reserved_words.npos;
+}
+
 void check_names(const codegen::Function& function, Where where) {
   if (!is_identifier(function.name)) {
     fail<TypeError>("kl::function: \"{}\" is no name of a C++ function{}; use letters, digits and _", function.name,
                     place(where));
+  }
+  if (is_reserved(function.name)) {
+    fail<TypeError>("kl::function: \"{0}\" is a word of CUDA C++ itself{1}; choose another name, e.g. my_{0}",
+                    function.name, place(where));
   }
   for (std::size_t i = 0; i < function.parameter_names.size(); ++i) {
     const std::string& name = function.parameter_names[i];
     if (!is_identifier(name)) {
       fail<TypeError>("kl::function {}: \"{}\" is no name of a C++ parameter{}; use letters, digits and _",
                       function.name, name, place(where));
+    }
+    if (is_reserved(name)) {
+      fail<TypeError>(
+          "kl::function {0}: the parameter name \"{1}\" is a word of CUDA C++ itself{2}; choose another name, "
+          "e.g. {1}_",
+          function.name, name, place(where));
     }
     for (std::size_t other = 0; other < i; ++other) {
       if (function.parameter_names[other] != name) continue;
@@ -65,14 +88,15 @@ const codegen::Function& function_of(const detail::Slot& slot) {
 FunctionPointer shared(std::shared_ptr<codegen::Function> function) {
   struct Known {
     std::mutex mutex;
-    std::vector<FunctionPointer> functions;
+    std::unordered_multimap<std::uint64_t, FunctionPointer> functions;  // by text_hash
   };
   static Known& known = *new Known;  // leaked: calls may outlive static destructors
+  const std::uint64_t hash = codegen::text_hash(*function);
   const std::lock_guard lock(known.mutex);
-  for (const FunctionPointer& other : known.functions)
-    if (other->host == function->host && codegen::same_text(*other, *function)) return other;
-  known.functions.push_back(std::move(function));
-  return known.functions.back();
+  const auto [first, last] = known.functions.equal_range(hash);
+  for (auto other = first; other != last; ++other)
+    if (other->second->host == function->host && codegen::same_text(*other->second, *function)) return other->second;
+  return known.functions.emplace(hash, std::move(function))->second;
 }
 
 }  // namespace
@@ -91,6 +115,7 @@ Slot make_function(const FunctionText& given, Where where) {
     function->parameters.push_back(compute_type(given.parameters[i]));
   }
   function->result = given.result;
+  function->where = {where.file, where.line};
   dsl::check_names(*function, where);
   function->text = dsl::with_return(given.text, function->name, where);
   return dsl::function_slot(given.context ? dsl::FunctionPointer(function) : dsl::shared(std::move(function)));

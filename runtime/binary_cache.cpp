@@ -4,15 +4,19 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <list>
 #include <mutex>
 #include <unordered_map>
 
 #include "runtime/cache_key.h"
+#include "runtime/compile_mode.h"
 #include "runtime/cuda_interface.h"
 #include "runtime/disk_cache.h"
+#include "runtime/loaded_bundles.h"
 #include "runtime/runtime.h"
+#include "support/check.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -81,6 +85,15 @@ bool find_on_disk(DiskCache& disk, const CacheKey& key, Binary& binary) {
   return found == DiskCache::Found::hit;
 }
 
+[[noreturn]] void fail_not_cached(const DiskCache& disk, const KernelSource& source, const CompileOptions& options) {
+  const CacheSettings& settings = disk.settings();
+  const bool is_off = settings.mode == CacheMode::off || settings.directory.empty();
+  fail<CompileError>(
+      "kernel {} for {} is not in the kernel cache ({}), and compile_mode is cache_only. Fill the cache by a run that "
+      "may compile, or let kernels be compiled: kl::set_compile_mode(kl::CompileMode::automatic)",
+      source.entry, options.arch, is_off ? "which is off" : settings.directory);
+}
+
 /// Loads the compiler and gives the key that names it: the first NVRTC found by name may turn out to be unusable.
 CacheKey key_of_the_real_compiler(const CacheKey& key, const KernelSource& source, const CompileOptions& options) {
   if (source.language != Language::cuda) return key;
@@ -98,13 +111,13 @@ void publish(DiskCache& disk, const CacheKey& key, const Binary& binary, const K
   }
 }
 
-Result load_or_compile(CacheKey key, const KernelSource& source, const CompileOptions& options) {
+Result load_or_compile(CacheKey key, const KernelSource& source, const CompileOptions& options, CompileMode mode) {
   const std::shared_ptr<DiskCache> disk = disk_cache();
-  const bool enabled = disk->settings().mode != CacheMode::off && key.persistent;
+  const bool enabled = disk->settings().mode != CacheMode::off && key.persistent && mode != CompileMode::jit_only;
   auto binary = std::make_shared<Binary>();
   bool found = enabled && find_on_disk(*disk, key, *binary);
   const CompileFunction replacement = compiler_for_tests.load(std::memory_order_relaxed);
-  if (enabled && !found && !replacement) {
+  if (enabled && !found && !replacement && may_compile(mode)) {
     CacheKey real = key_of_the_real_compiler(key, source, options);
     if (real.text != key.text) {
       key = std::move(real);
@@ -117,7 +130,11 @@ Result load_or_compile(CacheKey key, const KernelSource& source, const CompileOp
     binary->options = options;
     return binary;
   }
+  if (!may_compile(mode)) fail_not_cached(*disk, source, options);
+  const auto start = std::chrono::steady_clock::now();
   *binary = replacement ? replacement(source, options) : compile(source, options);
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  binary->compile_ms = elapsed.count();
   binary->options = options;
   count([](CacheCounters& counters) { ++counters.compiles; });
   if (enabled) publish(*disk, key, *binary, source);
@@ -153,10 +170,31 @@ void finish(const std::string& key, std::uint64_t ticket, const Result& result) 
   shrink(c);
 }
 
+/// Before a key is made, for that asks which compilers are here.
+Result from_bundles(const KernelSource& source, const CompileOptions& options) {
+  std::vector<std::string> rejections;
+  const bool explain = compile_mode() == CompileMode::bundle_only || log_enabled(2);
+  std::optional<Binary> found = find_in_bundles(source, options, explain ? &rejections : nullptr);
+  count([&](CacheCounters& counters) { ++(found ? counters.bundle_hits : counters.bundle_misses); });
+  if (found) {
+    KILN_LOG(2, "kernel {} for {}: {}", source.entry, source.language == Language::cuda ? options.arch : "the CPU",
+             found->compiler);
+    return std::make_shared<const Binary>(std::move(*found));
+  }
+  if (compile_mode() == CompileMode::bundle_only)
+    fail<CompileError>("{}", missing_kernel_text("kernel " + source.entry, options.arch, rejections));
+  for (const std::string& rejection : rejections) KILN_LOG(2, "kernel {}: {}", source.entry, rejection);
+  return nullptr;
+}
+
 }  // namespace
 
 std::shared_ptr<const Binary> cached_binary(const KernelSource& source, const CompileOptions& options) {
-  const CacheKey key = make_cache_key(source, options);
+  const CompileMode mode = compile_mode();
+  if (looks_in_bundles())
+    if (Result found = from_bundles(source, options)) return found;
+  CacheKey key = make_cache_key(source, options);
+  if (mode == CompileMode::jit_only) key.text += "compiled in this process\n";  // not what others found on the disk
   std::promise<Result> promise;
   std::shared_future<Result> waiting;
   std::uint64_t ticket = 0;
@@ -175,7 +213,7 @@ std::shared_ptr<const Binary> cached_binary(const KernelSource& source, const Co
   }
   if (waiting.valid()) return waiting.get();  // rethrows the failure of the thread that compiles
   try {
-    Result result = load_or_compile(key, source, options);
+    Result result = load_or_compile(key, source, options, mode);
     finish(key.text, ticket, result);
     promise.set_value(result);
     return result;

@@ -32,6 +32,7 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
   double peak_bandwidth = 0;  ///< of device memory, bytes per second, by clock and bus width; 0: unknown (CPU)
   int cpu_vector_bits = 0;
+  int argument_bytes = 32764;  ///< that one launch may pass to a kernel
 };
 
 /// What a compile produced, as stored in the disk cache (design.md section 6).
@@ -44,6 +45,7 @@ struct Binary {
   int spill_bytes = -1;
   int shared_bytes = 0;  ///< static shared memory
   int local_bytes = 0;
+  double compile_ms = 0;   ///< what compiling it took; 0: it was not compiled here
   std::string ptx;         ///< only when asked for (inspect)
   std::string log;         ///< compiler's log, warnings included
   CompileOptions options;  ///< what it was compiled with; a backend that cannot load the image compiles it again
@@ -63,6 +65,7 @@ std::string disassembler();
 /// Counters for tests and `kiln cache stats`; monotonic per process.
 struct CacheCounters {
   std::uint64_t compiles = 0, memory_hits = 0, disk_hits = 0, disk_misses = 0, disk_rejects = 0, disk_errors = 0;
+  std::uint64_t bundle_hits = 0, bundle_misses = 0;
 };
 CacheCounters cache_counters();
 
@@ -106,6 +109,8 @@ class Backend {
   virtual void wait_event(NativeStream stream, void* event) = 0;  ///< later work of `stream` waits for `event`
   virtual void synchronize_event(void* event) = 0;
   virtual float elapsed_ms(void* begin, void* end) = 0;
+  /// The same without waiting: negative while `end` has not been reached. Disturbs no capture of any thread.
+  virtual float elapsed_if_done(void* begin, void* end) { return elapsed_ms(begin, end); }
   /// Makes this device's context current on the calling thread if no context is; cheap when already done.
   virtual void bind_thread() = 0;
   /// True while `stream` is being captured into a CUDA graph.

@@ -91,8 +91,8 @@ const std::vector<Setting>& settings() {
        "messages on stderr: 0 warnings only, 1 devices and cache, 2 compiles and launches, 3 decisions, "
        "4 generated source, 5 passes, 6 compiler logs"},
       {"KILN_NVRTC", "", "path of libnvrtc.so, or a directory that holds it; searched before all other places"},
-      {"KILN_BUNDLE", "", "bundle of precompiled kernels to load at start"},
-      {"KILN_RECORD", "", "file that notes every kernel the application uses, input of `kiln bundle build`"},
+      {"KILN_BUNDLE", "", "bundles of precompiled kernels, separated by colons; looked into before the disk cache"},
+      {"KILN_RECORD", "", "file to which every kernel that the application uses is added, for `kiln bundle build`"},
       {"KILN_THREADS", "", "threads of the CPU device; unset takes the cores this process may use"},
   };
   return *table;

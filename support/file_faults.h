@@ -16,7 +16,8 @@ enum class Step : std::uint8_t {
   remove,
   status,
   list,
-  stamp
+  stamp,
+  map
 };
 /// What a hook returns to let a read or a write move only half of what it was asked to.
 inline constexpr int short_transfer = -1;

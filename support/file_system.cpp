@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,18 +54,17 @@ OpenFile::~OpenFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-int OpenFile::open(const std::string& path) {
+int OpenFile::open(const std::string& path, Links links) {
   path_ = path;
-  return make(
-      Step::open_read, path_,
-      [&](bool) { return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }, descriptor_);
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (links == Links::refuse ? O_NOFOLLOW : 0);
+  return make(Step::open_read, path_, [&](bool) { return ::open(path_.c_str(), flags); }, descriptor_);
 }
 
-int OpenFile::create(const std::string& path) {
+int OpenFile::create(const std::string& path, mode_t mode) {
   path_ = path;
   return make(
       Step::open_write, path_,
-      [&](bool) { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); },
+      [&](bool) { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode); },
       descriptor_);
 }
 
@@ -89,6 +89,16 @@ int OpenFile::write(std::string_view contents, std::size_t& moved) const {
   return error;
 }
 
+int OpenFile::map(std::size_t bytes, const void*& memory) const {
+  void* mapped = MAP_FAILED;
+  const int error = make(Step::map, path_, [&] {
+    mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    return mapped == MAP_FAILED ? -1 : 0;
+  });
+  memory = error ? nullptr : mapped;
+  return error;
+}
+
 int OpenFile::set_time_to_now() const {
   return make(Step::stamp, path_, [&] { return ::futimens(descriptor_, nullptr); });
 }
@@ -102,6 +112,8 @@ int OpenFile::close() {
   const int seen = wanted > 0 ? wanted : error;
   return seen == EINTR ? 0 : seen;
 }
+
+void unmap_memory(const void* memory, std::size_t bytes) { ::munmap(const_cast<void*>(memory), bytes); }
 
 int status_of(const std::string& path, struct stat& result) {
   return make(Step::status, path, [&] { return ::stat(path.c_str(), &result); });

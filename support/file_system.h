@@ -22,14 +22,17 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
-  /// For reading. Links are refused (ELOOP); a pipe does not block.
-  int open(const std::string& path);
-  /// For writing a file that must not exist, mode 0600.
-  int create(const std::string& path);
+  enum class Links : bool { refuse, follow };
+  /// For reading. Links are refused (ELOOP) unless they are to be followed; a pipe does not block.
+  int open(const std::string& path, Links links = Links::refuse);
+  /// For writing a file that must not exist; the process's mask takes bits from `mode`.
+  int create(const std::string& path, mode_t mode = 0600);
   int status(struct stat& result) const;
   /// At most `bytes`; `moved` is 0 at the end of the file.
   int read(char* to, std::size_t bytes, std::size_t& moved) const;
   int write(std::string_view contents, std::size_t& moved) const;
+  /// The first `bytes`, at least 1, mapped for reading until unmap_memory(). The file may be closed before.
+  int map(std::size_t bytes, const void*& memory) const;
   int set_time_to_now() const;
   int close();
 
@@ -38,6 +41,7 @@ class OpenFile {
   std::string path_;
 };
 
+void unmap_memory(const void* memory, std::size_t bytes);
 int status_of(const std::string& path, struct stat& result);
 int make_directory(const std::string& path);
 int rename_file(const std::string& from, const std::string& to);

@@ -36,14 +36,16 @@ std::string temporary_path(const std::string& path) {
   return fmt::format("{}/{}{}-{:016x}", parent_of(path), temporary_prefix, getpid(), bits);
 }
 
-int write_new(const std::string& temporary, std::string_view contents) {
+int write_new(const std::string& temporary, std::span<const std::string_view> parts, unsigned mode) {
   OpenFile file;
-  if (const int error = file.create(temporary)) return error;
-  while (!contents.empty()) {
-    std::size_t moved = 0;
-    if (const int error = file.write(contents, moved)) return error;
-    if (moved == 0) return EIO;
-    contents.remove_prefix(moved);
+  if (const int error = file.create(temporary, mode)) return error;
+  for (std::string_view contents : parts) {
+    while (!contents.empty()) {
+      std::size_t moved = 0;
+      if (const int error = file.write(contents, moved)) return error;
+      if (moved == 0) return EIO;
+      contents.remove_prefix(moved);
+    }
   }
   return file.close();  // network file systems report here that the disk is full
 }
@@ -100,12 +102,26 @@ int read_private(const std::string& path, const ReadOptions& options, std::strin
   return error == ESTALE ? read_once(path, options, contents) : error;
 }
 
-int publish(const std::string& path, std::string_view contents) {
+int publish(const std::string& path, std::string_view contents) { return publish(path, {&contents, 1}, 0600); }
+
+int publish(const std::string& path, std::span<const std::string_view> parts, unsigned mode) {
   const std::string temporary = temporary_path(path);
-  int error = write_new(temporary, contents);
+  int error = write_new(temporary, parts, mode);
   if (!error) error = move_into_place(temporary, path);
   if (error) remove(temporary);
   return error;
+}
+
+int map_file(const std::string& path, const void*& memory, std::size_t& bytes) {
+  memory = nullptr;
+  bytes = 0;
+  OpenFile file;
+  if (const int error = file.open(path, OpenFile::Links::follow)) return error;
+  struct stat status{};
+  if (const int error = file.status(status)) return error;
+  if (!S_ISREG(status.st_mode)) return S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+  bytes = static_cast<std::size_t>(status.st_size);
+  return bytes == 0 ? 0 : file.map(bytes, memory);
 }
 
 int make_directories(const std::string& path) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,12 @@ int read_private(const std::string& path, const ReadOptions& options, std::strin
 /// failure leaves no file behind, as far as the file system still obeys. Nothing is synced: after a power failure the
 /// file may be empty or wrong, and contents need a checksum.
 int publish(const std::string& path, std::string_view contents);
+/// The same for a file made of `parts`, with `mode` less what the process's mask takes.
+int publish(const std::string& path, std::span<const std::string_view> parts, unsigned mode);
+
+/// A whole regular file, mapped for reading; whoever may have written it. `memory` is null and `bytes` 0 for an empty
+/// one. What is no regular file is refused: EISDIR, EINVAL. Whoever shortens the file in place makes readers crash.
+int map_file(const std::string& path, const void*& memory, std::size_t& bytes);
 
 /// Creates `path` and its missing parents with mode 0700. Existing directories are left as they are.
 int make_directories(const std::string& path);

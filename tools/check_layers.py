@@ -31,13 +31,13 @@ LAYERS = {
 THIRD_PARTY = [
     (r"(cuda|nvrtc|cudart|nvJitLink|cuda_\w+)(\.h|/.*)$", ["runtime/cuda/", "tests/fake_driver/"]),
     (r"nvtx3/", ["runtime/cuda/", "tests/nvtx/"]),
-    (r"llvm(-c)?/", ["runtime/cpu/jit/", "support/hash.cpp", "tools/"]),
+    (r"llvm(-c)?/", ["runtime/cpu/jit/"]),
     (r"fmt/", ["support/", "codegen/", "runtime/", "dsl/", "tools/", "tests/"]),
     (r"gtest/|gmock/", ["tests/"]),
     (r"benchmark/", ["benchmarks/"]),
     (r"png\.h$", ["examples/"]),
 ]
-PUBLIC_STD = {"cstddef", "cstdint", "type_traits", "utility", "exception", "vector", "span", "initializer_list"}
+PUBLIC_STD = {"cstddef", "cstdint", "type_traits", "utility", "exception", "vector", "span", "tuple", "initializer_list"}
 # Fallback for C++ libraries in which std::complex cannot be declared ahead.
 PUBLIC_STD_EXCEPTIONS = {("include/kiln/detail/element.h", "complex")}
 SYSTEM_NAMES = {

@@ -1,9 +1,11 @@
 // tools/docs_tables.cpp -- prints the tables of docs/reference.md and docs/semantics.md from the tables of the code.
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 
+#include <kiln/detail/reduction_rules.h>
 #include <kiln/detail/rules.h>
 #include <kiln/dtype.h>
 #include <kiln/op.h>
@@ -106,6 +108,20 @@ void promotion() {
   }
 }
 
+void types() {
+  static constexpr const char* elements[] = {
+      "bool",         "std::int8_t",   "std::int16_t",  "std::int32_t",        "std::int64_t",
+      "std::uint8_t", "std::uint16_t", "std::uint32_t", "std::uint64_t",       "kl::half",
+      "kl::bfloat16", "float",         "double",        "std::complex<float>", "std::complex<double>"};
+  static_assert(std::size(elements) == dtype_count);
+  std::puts("| name | C++ element type | bytes | summed as | mean and roots as |\n|---|---|---|---|---|");
+  for (int t = 0; t < dtype_count; ++t) {
+    const DType type = static_cast<DType>(t);
+    std::printf("| `%s` | `%s` | %zu | %s | %s |\n", kiln::name_of(type), elements[t], kiln::size_of(type),
+                kiln::name_of(kiln::detail::sum_type(type)), kiln::name_of(kiln::detail::floating_type(type)));
+  }
+}
+
 void weak_numbers() {
   using kiln::Kind;
   std::puts("| array | with `true` | with `2` | with `2.5` | with `std::complex(1.0, 2.0)` |\n|---|---|---|---|---|");
@@ -126,10 +142,12 @@ int main(int argc, char** argv) {
     operations();
   } else if (which == "promotion") {
     promotion();
+  } else if (which == "types") {
+    types();
   } else if (which == "weak_numbers") {
     weak_numbers();
   } else {
-    std::fputs("usage: docs_tables operations | promotion | weak_numbers\n", stderr);
+    std::fputs("usage: docs_tables operations | promotion | types | weak_numbers\n", stderr);
     return 2;
   }
   return 0;

@@ -104,7 +104,7 @@ void ColumnWriter::declare_running(std::size_t pass) {
   const std::string type = state_type(pass);
   line("{0} s{1}[{2}], low{1}[{2}];", type, pass, schedule_.vector);
   unrolled("k", schedule_.vector);
-  line("s{0}[k] = {1}, low{0}[k] = {2}();", pass, identity(pass), type);
+  line("s{0}[k] = {1}, low{0}[k] = {2};", pass, identity(pass), nothing_lost(pass));
   close();
 }
 

@@ -130,6 +130,10 @@ std::string floating_operation(const Node& node, Operands x, Prelude& prelude) {
     return fmt::format("{}({})", prelude.use("one_plus_erf"), x[0]);
   if (node.payload == library_form && node.op == Op::tanh)
     return fmt::format("{}({})", prelude.use("half_plus_half_tanh"), x[0]);
+  if (node.op == Op::erfc) {
+    prelude.use(fmt::format("erfc_of_magnitude_{}", name_of(node.type)));
+    return fmt::format("erfc_of_magnitude({})", x[0]);
+  }
   return from_table(node, x);
 }
 

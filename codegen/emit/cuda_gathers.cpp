@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_columns.h"
+#include "codegen/emit/cuda_row_reduction.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/ir/stages.h"
 
@@ -123,6 +124,35 @@ void ColumnWriter::load_batch_gathers(const std::vector<RowGather>& gathers, con
   }
   close();
   if (schedule_.resident) close();
+}
+
+void RowWriter::find_gathered_rows() {
+  find_row_gathers(last());
+  std::erase_if(row_gathers_, [this](const RowGather& gather) {
+    const NodeId far = kernel_.body[gather.node].operands[gather_displacement];
+    return !stages_.per_element[gather.node] || stages_.per_element[far];
+  });
+  name_row_gathers("", "[k]");
+}
+
+/// Where there is no such row, nothing of what is read there is used.
+void RowWriter::load_gathered_rows(std::span<const NodeId> roots, bool predicated) {
+  const std::vector<char> needed = below(roots);
+  for (const RowGather& gather : row_gathers_) {
+    if (!needed[gather.node]) continue;
+    const std::string& far = name(kernel_.body[gather.node].operands[gather_displacement]);
+    line("const bool {}_exists = {} >= 0;", gather.name, far);
+    line("{} {}[{}];", storage(gather.access), gather.name, schedule_.vector);
+    const std::string from =
+        fmt::format("{} + (({}_exists ? {} : 0) + ({}))", field(ArgumentKind::pointer, gather.access), gather.name, far,
+                    place(gather.affine));
+    if (predicated && !schedule_.whole_vectors) {
+      line("{0}({1}, {2}, 1, {3} - (j < {3} ? j : {3}));", prelude_.use("gather"), gather.name, from, length());
+    } else {
+      line("{}<{}>({}, {}{});", prelude_.use(predicated ? "read_if" : "read"), gather_width(gather), gather.name, from,
+           predicated ? fmt::format(", j < {}", length()) : "");
+    }
+  }
 }
 
 }  // namespace kiln::codegen::cuda

@@ -22,7 +22,7 @@ typedef unsigned long long u64;
 )";
 
 // Inline PTX appears where C++ has no operator; every function also compiles for sm_75.
-constexpr std::array<Snippet, 34> table = {{
+constexpr std::array<Snippet, 36> table = {{
     {"Complex", "", R"(
 template <class Part, class Pair> struct Complex {  // a complex number aligned like its parts only
   Part x, y;
@@ -248,6 +248,64 @@ DEVICE float minimum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #endif
 }
 )"},
+    {"erfc_of_magnitude_f32", "reciprocal_approximate minimum_f32", R"(
+DEVICE float erfc_of_magnitude(float x) {  // erfc(x) for x >= 0 within 6 ulp: t P(t) exp(-x^2), t = 1 / (1 + 7/8 x)
+  const float a = minimum_f32(x, 10.1f);
+  const float d = fmaf(a, 0.875f, 1.0f), guess = reciprocal_approximate(d);
+  const float t = fmaf(fmaf(-d, guess, 1.0f), guess, guess), u = t - 0.625f;
+  float p = 0x1.2c5c26p-2f;
+  p = fmaf(p, u, -0x1.6f2b7ap-8f);
+  p = fmaf(p, u, -0x1.d107f2p-3f);
+  p = fmaf(p, u, 0x1.778c32p-3f);
+  p = fmaf(p, u, -0x1.ab3c4cp-5f);
+  p = fmaf(p, u, -0x1.0d8e94p-3f);
+  p = fmaf(p, u, 0x1.fe9dccp-3f);
+  p = fmaf(p, u, -0x1.fb0708p-4f);
+  p = fmaf(p, u, -0x1.19665cp-2f);
+  p = fmaf(p, u, 0x1.0462acp-1f);
+  p = fmaf(p, u, 0x1.b37912p-1f);
+  p = __fmul_rn(p, t);
+  const float s = __fmul_rn(a, a), h = __fmul_rn(s, -0x1.715476p+0f);  // exp(-s) = 2^h exp(what the roundings lost)
+  float lost = fmaf(s, -0x1.715476p+0f, -h);
+  lost = fmaf(s, -0x1.4ae0cp-26f, lost);
+  lost = fmaf(lost, 0x1.62e43p-1f, -fmaf(a, a, -s));
+  return __fmul_rn(fmaf(p, lost, p), exp2f(h));
+}
+)"},
+    {"erfc_of_magnitude_f64", "", R"(
+// erfc(x) for x >= 0 within 5 ulp: t P(t) exp(-x^2), t = 1 / (1 + 3/8 x). A term from constant memory is one instruction,
+// a literal in the code is two.
+static __constant__ double erfc_terms[23] = {
+    0x1.5c1190e97b769p-9,  -0x1.df9beff9c2eacp-8, 0x1.17e1ec60f5788p-9,  0x1.82220ec031f3fp-7,  -0x1.73e19f2eecc59p-7,
+    -0x1.156e06fc45bf3p-7, 0x1.343741ddc3c01p-6,  0x1.6ce10a7906dbdp-12, -0x1.7ffd52035ea82p-6, 0x1.3ea71ae13054cp-7,
+    0x1.c23ba84684699p-6,  -0x1.5e25d51b86f91p-6, -0x1.2674bca80506fp-5, 0x1.23e08d771e571p-5,  0x1.f7f4daf5c6151p-5,
+    -0x1.87d6063690bf1p-5, -0x1.224d371dea1edp-3, -0x1.363a27046a3c7p-7, 0x1.55ce7465fcd46p-2,  0x1.4fa5dc073f566p-1,
+    0x1.82a03a21e171ap-1,  0x1.4063321a06a77p-1,  0x1.97b3643d2dbacp-2};
+static __constant__ double erfc_exp_terms[12] = {
+    0x1.ad61100b203cbp-26, 0x1.28b732632473dp-22, 0x1.71df4fe85b7a4p-19, 0x1.a0198e569f470p-16,
+    0x1.a01a0107879c6p-13, 0x1.6c16c1892e504p-10, 0x1.11111111337d8p-7,  0x1.555555554eb62p-5,
+    0x1.555555555548fp-3,  0x1.0000000000012p-1,  1.0,                   1.0};
+DEVICE double erfc_of_magnitude(double x) {
+  const double a = x > 27.3 ? 27.3 : x, d = fma(a, 0.375, 1.0), lost = fma(a, 0.375, 1.0 - d);
+#if __CUDA_ARCH__ >= 800
+  double guess; asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(d));
+#else
+  double guess = 1.0 / d;
+#endif
+  guess = fma(fma(-d, guess, 1.0), guess, guess);
+  const double t = fma(fma(-lost, guess, fma(-d, guess, 1.0)), guess, guess), u = t - 0.5;
+  double p = erfc_terms[0], e = erfc_exp_terms[0];
+#pragma unroll
+  for (int i = 1; i < 23; ++i) p = fma(p, u, erfc_terms[i]);
+  const double s = __dmul_rn(a, a), shifted = fma(s, -0x1.71547652b82fep+0, 0x1.8p+52);  // exp(-s) = 2^n exp(r)
+  const double n = shifted - 0x1.8p+52;
+  const double r = fma(n, -0x1.abc9e3b39803fp-56, fma(n, -0x1.62e42fefa39efp-1, -s)) - fma(a, a, -s);
+#pragma unroll
+  for (int i = 1; i < 12; ++i) e = fma(e, r, erfc_exp_terms[i]);
+  const int power = __double2loint(shifted), half = power >> 1;  // in two steps: results may be subnormal
+  return p * t * e * __hiloint2double((1023 + half) << 20, 0) * __hiloint2double((1023 + power - half) << 20, 0);
+}
+)"},
     {"maximum_f32", "", R"(
 DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #if __CUDA_ARCH__ >= 800
@@ -269,7 +327,7 @@ DEVICE double maximum_f64(double a, double b) { return a != a || b != b ? a + b 
 
 std::string_view Prelude::use(std::string_view name) {
   for (const std::span<const Snippet> snippets :
-       {std::span<const Snippet>(table), reduction_snippets(), column_snippets()}) {
+       {std::span<const Snippet>(table), running_snippets(), reduction_snippets(), column_snippets()}) {
     for (const Snippet& snippet : snippets) {
       if (snippet.name != name) continue;
       used_.emplace(name);
@@ -287,7 +345,7 @@ std::string_view Prelude::use(std::string_view name) {
 std::string Prelude::text() const {
   std::string text(types);
   for (const std::span<const Snippet> snippets :
-       {std::span<const Snippet>(table), reduction_snippets(), column_snippets()}) {
+       {std::span<const Snippet>(table), running_snippets(), reduction_snippets(), column_snippets()}) {
     for (const Snippet& snippet : snippets) {
       if (used_.contains(snippet.name)) text += snippet.text;
     }

@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 37> table = {{
+constexpr std::array<Snippet, 30> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -140,88 +140,6 @@ DEVICE float sum_of(float (&e)[N]) {
 #pragma unroll
     for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
   return e[0];
-}
-)"},
-    {"two_sum", "", R"(
-template <class Float>
-DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
-  const Float sum = a + b, part = sum - a;
-  low += (a - (sum - part)) + (b - part);
-  return sum;
-}
-)"},
-    {"add_low", "", R"(
-template <class Float>
-DEVICE Float add_low(Float sum, Float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
-  return low != Float(0) && low - low == Float(0) ? sum + low : sum;
-}
-)"},
-    {"exponential_base", "", R"(
-DEVICE float exponential_base(float m) {  // what exponents are taken relative to: m, and never inf - inf
-  return fabsf(m) <= 3.402823466e+38f || m != m ? m : 0.0f;
-}
-)"},
-    {"join_logsumexp", "exp2_approximate maximum_f32", R"(
-DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, float e1) {  // e is a sum of exp(x - m)
-  m = maximum_f32(m0, m1);
-  const float below = m0 == m1 ? 0.0f : -fabsf(m0 - m1);  // never inf - inf
-  const bool left = m0 >= m1;
-  e = fmaf(left ? e1 : e0, exp2_approximate(below * 0x1.715476p+0f), left ? e0 : e1);
-}
-)"},
-    {"tree_logsumexp", "exp2_approximate maximum_f32 exponential_base", R"(
-template <int N>
-DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e are left in m[0] and e[0]
-  float highest[N];
-#pragma unroll
-  for (int k = 0; k < N; ++k) highest[k] = m[k];
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) highest[k] = maximum_f32(highest[k], highest[k + w]);
-  const float base = exponential_base(highest[0]);
-#pragma unroll
-  for (int k = 0; k < N; ++k) e[k] *= exp2_approximate((m[k] - base) * 0x1.715476p+0f);
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
-  m[0] = highest[0];
-}
-)"},
-    {"join_deviations", "reciprocal_approximate", R"(
-// n elements, their mean, and the sum of their squared deviations from it. Nothing overflows that is multiplied by the
-// 0 of an empty state.
-DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float mean0, float sum0, float n1, float mean1,
-                            float sum1) {
-  n = n0 + n1;
-  const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean0;
-  mean = fmaf(difference, share, mean0);
-  sum = fmaf(difference * (n0 * share), difference, sum0 + sum1);
-}
-)"},
-    {"tree_deviations", "", R"(
-template <int N>  // the joint state is left in n[0], mean[0] and sum[0]; without division where every n is known
-DEVICE void tree_deviations(float (&n)[N], float (&mean)[N], float (&sum)[N]) {
-  if (N == 1) return;
-  float count[N], shift[N];
-#pragma unroll
-  for (int k = 0; k < N; ++k) count[k] = n[k];
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) count[k] += count[k + w], sum[k] += sum[k + w];
-  const float part = 1.0f / (count[0] < 1.0f ? 1.0f : count[0]), origin = mean[0], low = __fmul_rn(origin, part);
-#pragma unroll
-  for (int k = 0; k < N; ++k) shift[k] = (__fmul_rn(mean[k], part) - low) * n[k];  // 0 where all are equal
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) shift[k] += shift[k + w];
-  const float joint = origin + shift[0];
-#pragma unroll
-  for (int k = 0; k < N; ++k) sum[0] = fmaf((mean[k] - joint) * n[k], mean[k] - joint, sum[0]);
-  n[0] = count[0], mean[0] = joint;
 }
 )"},
     {"tree", "", R"(

@@ -13,6 +13,7 @@ struct Snippet {
 };
 
 /// What kernels with reduced axes use; printed after the rest.
+std::span<const Snippet> running_snippets();
 std::span<const Snippet> reduction_snippets();
 std::span<const Snippet> column_snippets();
 

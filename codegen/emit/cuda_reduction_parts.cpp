@@ -51,7 +51,7 @@ ReductionWriter::ReductionWriter(const Kernel& kernel, const Schedule& schedule,
   }
 }
 
-void ReductionWriter::declare_states(bool shuffles, bool running) {
+void ReductionWriter::declare_states(bool shuffles, Running running) {
   for (std::size_t pass = 0; pass < monoids_.size(); ++pass)
     declare_state(state_type(pass), monoids_[pass], shuffles, running);
 }
@@ -181,14 +181,17 @@ std::string ReductionWriter::identity(std::size_t pass) const {
 
 void ReductionWriter::name_results(std::size_t pass, const std::string& variable) {
   const Graph& graph = kernel_.body;
+  constexpr std::size_t none = ~std::size_t{0};
+  std::vector<std::size_t> position(graph.size(), none);  // of the reductions of this pass
   for (std::size_t r = 0; r < monoids_[pass].size(); ++r) {
-    const Monoid& monoid = monoids_[pass][r];
     const NodeId reduction = stages_.passes[pass][r];
-    names_[reduction] = fmt::format("{}.{}", variable, state_field(monoid, r, 0));
-    for (NodeId id = reduction + 1; id < graph.size(); ++id) {
-      if (graph[id].kind == NodeKind::element && graph[id].operands[0] == reduction)
-        names_[id] = fmt::format("{}.{}", variable, state_field(monoid, r, graph[id].payload));
-    }
+    position[reduction] = r;
+    names_[reduction] = fmt::format("{}.{}", variable, state_field(monoids_[pass][r], r, 0));
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (graph[id].kind != NodeKind::element || position[graph[id].operands[0]] == none) continue;
+    const std::size_t r = position[graph[id].operands[0]];
+    names_[id] = fmt::format("{}.{}", variable, state_field(monoids_[pass][r], r, graph[id].payload));
   }
 }
 

@@ -1,9 +1,9 @@
 // codegen/emit/cuda_reduction_parts.h -- what all forms of CUDA reductions share: states, joins, values by level.
 //
 // The reductions of one pass travel together in one struct, State<pass>, with one field per component: s<reduction> or
-// s<reduction>_<component>. Printed for each: join(a, b), shuffle(s, mask), and for sums of floats accumulate and
-// total, which keep a running sum within rounding of the exact one. Prelude templates (tree, join_lanes, join_block,
-// join_blocks) work on any of them.
+// s<reduction>_<component>. Printed for each: join(a, b), shuffle(s, mask), and for running states accumulate
+// and total, which keep sums of floats within rounding of the exact ones. Prelude templates (tree, join_lanes,
+// join_block, join_blocks) work on any of them.
 #pragma once
 
 #include <functional>
@@ -39,9 +39,12 @@ class ReductionWriter : public Writer {
 
   /// The struct of states of `monoids`, called `type`, and its functions, into definitions_; unused functions would
   /// draw warnings.
-  void declare_state(const std::string& type, std::span<const Monoid> monoids, bool shuffles, bool running);
+  enum class Running : std::uint8_t { none, totals, batches };  ///< of accumulate and total: total alone, or both
+  void declare_state(const std::string& type, std::span<const Monoid> monoids, bool shuffles, Running running);
   /// That of every pass.
-  void declare_states(bool shuffles = true, bool running = true);
+  void declare_states(bool shuffles = true, Running running = Running::batches);
+  /// What the second part of a running state of `pass` starts from.
+  std::string nothing_lost(std::size_t pass) const;
 
   /// Component values of the reductions of `pass`: what an element contributes.
   std::vector<NodeId> operands(std::size_t pass) const;
@@ -79,7 +82,8 @@ class ReductionWriter : public Writer {
  private:
   void print_join(const std::string& type, std::span<const Monoid> monoids);
   void print_shuffle(const std::string& type, std::span<const Monoid> monoids);
-  void print_running(const std::string& type, std::span<const Monoid> monoids);
+  void print_accumulate(const std::string& type, std::span<const Monoid> monoids);
+  void print_total(const std::string& type, std::span<const Monoid> monoids);
   void print_tree(const std::string& type, std::span<const Monoid> monoids);
 };
 

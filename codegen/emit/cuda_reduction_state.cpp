@@ -26,6 +26,11 @@ bool is_f32_logsumexp(const Monoid& monoid) {
          monoid.components[0].type == DType::f32;
 }
 
+/// Sums whose running state has a second part.
+bool keeps_corrections(const Monoid& monoid) {
+  return is_float_sum(monoid) || is_f32_logsumexp(monoid) || is_f32_deviations(monoid);
+}
+
 /// The maximum of a float and 1, in a form that compilers evaluate where both are known: joining single elements then
 /// costs no division by their number. NaN propagates.
 std::string folding_maximum(const Graph& graph, NodeId id, const std::vector<std::string>& names) {
@@ -47,7 +52,7 @@ std::string shuffled(DType type, const std::string& field) {
 }  // namespace
 
 void ReductionWriter::declare_state(const std::string& type, std::span<const Monoid> monoids, bool shuffles,
-                                    bool running) {
+                                    Running running) {
   std::string kernel_text = std::exchange(text_, {});
   const int indent = std::exchange(indent_, 0);
   open(fmt::format("struct alignas(8) {}", type));
@@ -71,7 +76,8 @@ void ReductionWriter::declare_state(const std::string& type, std::span<const Mon
   line("}};");
   print_join(type, monoids);
   if (shuffles) print_shuffle(type, monoids);
-  if (running) print_running(type, monoids);
+  if (running == Running::batches) print_accumulate(type, monoids);
+  if (running != Running::none) print_total(type, monoids);
   print_tree(type, monoids);
   definitions_ += text_ + "\n";
   text_ = std::move(kernel_text);
@@ -125,23 +131,57 @@ void ReductionWriter::print_shuffle(const std::string& type, std::span<const Mon
   close();
 }
 
-/// Across batches, sums of floats keep what rounding loses, apart and added at the end.
-void ReductionWriter::print_running(const std::string& type, std::span<const Monoid> monoids) {
-  const bool sums = std::any_of(monoids.begin(), monoids.end(), is_float_sum);
-  open(fmt::format("DEVICE void accumulate({0}& s, {0}&{1}, const {0}& batch)", type, sums ? " low" : ""));
-  line("{0}{1} r = join(s, batch);", sums ? "" : "const ", type);
-  each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
-    if (is_float_sum(monoids[r])) line("r.{0} = {1}(s.{0}, batch.{0}, low.{0});", field, prelude_.use("two_sum"));
+/// Across batches, sums keep what rounding loses, apart and added at the end. Of a log-sum-exp, `low` also holds what
+/// its exponents are relative to.
+void ReductionWriter::print_accumulate(const std::string& type, std::span<const Monoid> monoids) {
+  const bool corrects = std::any_of(monoids.begin(), monoids.end(), keeps_corrections);
+  const bool joins = std::any_of(monoids.begin(), monoids.end(), [](const Monoid& monoid) {
+    return !is_f32_logsumexp(monoid) && !is_f32_deviations(monoid);
   });
+  open(fmt::format("DEVICE void accumulate({0}& s, {0}&{1}, const {0}& batch)", type, corrects ? " low" : ""));
+  line("{}{} r = {};", corrects ? "" : "const ", type, joins ? "join(s, batch)" : "s");
+  for (std::size_t r = 0; r < monoids.size(); ++r) {
+    if (is_f32_logsumexp(monoids[r])) {
+      if (joins) line("r.s{0}_0 = s.s{0}_0, r.s{0}_1 = s.s{0}_1;", r);
+      line("{1}(r.s{0}_0, r.s{0}_1, low.s{0}_0, low.s{0}_1, batch.s{0}_0, batch.s{0}_1);", r,
+           prelude_.use("accumulate_logsumexp"));
+    } else if (is_f32_deviations(monoids[r])) {
+      if (joins) line("r.s{0}_0 = s.s{0}_0, r.s{0}_1 = s.s{0}_1, r.s{0}_2 = s.s{0}_2;", r);
+      line("{0}(r.s{1}_0, r.s{1}_1, r.s{1}_2, low.s{1}_1, low.s{1}_2, batch.s{1}_0,",
+           prelude_.use("accumulate_deviations"), r);
+      line("    batch.s{0}_1, batch.s{0}_2);", r);
+    } else if (is_float_sum(monoids[r])) {
+      line("r.{0} = {1}(s.{0}, batch.{0}, low.{0});", state_field(monoids[r], r, 0), prelude_.use("two_sum"));
+    }
+  }
   line("s = r;");
   close();
-  open(fmt::format("DEVICE {0} total(const {0}& s, const {0}&{1})", type, sums ? " low" : ""));
-  if (sums) line("{} r = s;", type);
-  each_component(monoids, [&](std::size_t r, std::size_t, const StateComponent&, const std::string& field) {
-    if (is_float_sum(monoids[r])) line("r.{0} = {1}(s.{0}, low.{0});", field, prelude_.use("add_low"));
-  });
-  line("return {};", sums ? "r" : "s");
+}
+
+void ReductionWriter::print_total(const std::string& type, std::span<const Monoid> monoids) {
+  const bool corrects = std::any_of(monoids.begin(), monoids.end(), keeps_corrections);
+  open(fmt::format("DEVICE {0} total(const {0}& s, const {0}&{1})", type, corrects ? " low" : ""));
+  if (corrects) line("{} r = s;", type);
+  for (std::size_t r = 0; r < monoids.size(); ++r) {
+    const auto add_low = [&](std::size_t c) {
+      line("r.{0} = {1}(s.{0}, low.{0});", state_field(monoids[r], r, c), prelude_.use("add_low"));
+    };
+    if (is_f32_logsumexp(monoids[r])) {
+      line("r.s{0}_1 = {1}(s.s{0}_0, s.s{0}_1, low.s{0}_0, low.s{0}_1);", r, prelude_.use("total_logsumexp"));
+    } else if (is_f32_deviations(monoids[r])) {
+      add_low(1);
+      add_low(2);
+    } else if (is_float_sum(monoids[r])) {
+      add_low(0);
+    }
+  }
+  line("return {};", corrects ? "r" : "s");
   close();
+}
+
+std::string ReductionWriter::nothing_lost(std::size_t pass) const {
+  const bool has_base = std::any_of(monoids_[pass].begin(), monoids_[pass].end(), is_f32_logsumexp);
+  return has_base ? identity(pass) : state_type(pass) + "()";  // a base of -inf is below all
 }
 
 /// Of a batch, a log-sum-exp takes the maximum first and then one exponential per element; squared deviations take the

@@ -130,6 +130,7 @@ void RowWriter::cluster_state(std::size_t pass, bool predicated) {
   }
   open_vectors(iotas, predicated);
   read_shared(loads);
+  load_gathered_rows(roots, predicated);
   line("{} e[{}];", state_type(pass), schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
   element_values(batch_operands(pass, schedule_.vector), [&](std::size_t a) { return element_place(a); });

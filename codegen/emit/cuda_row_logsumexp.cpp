@@ -42,7 +42,8 @@ void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
     if (schedule_.vector > 1) close();
   }
   close();
-  line("const float base = {}(highest);", prelude_.use("exponential_base"));
+  line("const float next = {}(low{}.s0_0, highest);", prelude_.use("raised_base"), pass);
+  line("const float base = {}(next);", prelude_.use("exponential_base"));
   line("float sums[{}];", end - first);
   ++stage_;  // values are unpacked again: kept from the first loop, they would take twice the registers
   open_vectors({}, predicated);
@@ -57,7 +58,7 @@ void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
   if (predicated && !by_element) line("if (j >= {}) sums[{}] = 0.0f;", length(), u);
   close();
   --stage_;
-  line("s{0}.s0_1 = s{0}.s0_1 * exp2_approximate((s{0}.s0_0 - base) * 0x1.715476p+0f) + sum_of(sums);", pass);
+  line("{0}(s{1}.s0_1, low{1}.s0_1, low{1}.s0_0, next, sum_of(sums));", prelude_.use("add_exponentials"), pass);
   line("s{}.s0_0 = highest;", pass);
 }
 

@@ -167,6 +167,7 @@ void RowWriter::store_tile(std::span<const NodeId> roots, std::span<const std::s
   moved.insert(moved.end(), next.begin(), next.end());
   open_vectors(moved, predicated);
   read_shared(loads);
+  load_gathered_rows(roots, predicated);
   for (const std::size_t a : loads) {
     if (!schedule_.resident || !is_late(a) || is_iota(a)) continue;
     line("{} {}[{}];", storage(a), access_name(a), schedule_.vector);

@@ -16,6 +16,7 @@ RowWriter::RowWriter(const Kernel& kernel, const Schedule& schedule, const EmitO
     : ReductionWriter(kernel, schedule, options), held_(held_accesses(kernel)) {
   KILN_INTERNAL_CHECK(!schedule.split || (passes_count() == 1 && !stages_.has_element_outputs),
                       "rows shared by blocks take one pass, not {}", passes_count());
+  if (schedule.vector > 1) find_gathered_rows();
 }
 
 std::string RowWriter::schedule_text() const {
@@ -32,7 +33,10 @@ std::string RowWriter::schedule_text() const {
 
 void RowWriter::statements() {
   for (std::size_t pass = 0; pass < passes_count(); ++pass)
-    declare_state(state_type(pass), monoids_[pass], schedule_.lanes > 1, runs_on(pass));
+    declare_state(state_type(pass), monoids_[pass], schedule_.lanes > 1,
+                  !runs_on(pass)            ? Running::none
+                  : sums_exponentials(pass) ? Running::totals
+                                            : Running::batches);
   if (kernel_.reduced > 1) {
     std::string count = extent(static_cast<std::size_t>(kept()));
     for (int axis = kept() + 1; axis < kernel_.rank; ++axis) count += " * " + extent(static_cast<std::size_t>(axis));
@@ -208,7 +212,7 @@ void RowWriter::passes() {
     if (!schedule_.resident || !schedule_.whole_rows || is_cluster())
       line("const {} identity{} = {};", state_type(pass), pass, identity(pass));
     if (!schedule_.resident || is_cluster()) line("{} s{} = identity{};", state_type(pass), pass, pass);
-    if (runs_on(pass)) line("{0} low{1} = {0}();", state_type(pass), pass);
+    if (runs_on(pass)) line("{} low{} = {};", state_type(pass), pass, nothing_lost(pass));
     choose_summed_terms(pass);
     each_tile([&](bool predicated) { accumulate_tile(pass, predicated); });
     if (runs_on(pass)) line("s{0} = total(s{0}, low{0});", pass);
@@ -247,6 +251,7 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   std::copy_if(loads.begin(), loads.end(), std::back_inserter(iotas), [&](std::size_t a) { return is_iota(a); });
   line("{} t{}[{}];", state_type(pass), pass, schedule_.items);
   open_vectors(iotas, predicated);
+  load_gathered_rows(roots, predicated);
   const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
   const std::string u = schedule_.items > 1 ? "u" : "0";
   if (const std::string maximum = by_element || !is_lone_maximum(pass) ? "" : packed_maximum(roots[0]);

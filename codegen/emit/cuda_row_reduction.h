@@ -40,7 +40,7 @@ class RowWriter : public ReductionWriter {
   std::string packed_maximum(NodeId value);
   std::string unknown_one() const;
   /// True where batches are joined to a running state.
-  bool runs_on(std::size_t pass) const { return (!schedule_.resident || is_cluster()) && !sums_exponentials(pass); }
+  bool runs_on(std::size_t) const { return !schedule_.resident || is_cluster(); }
   bool is_lone_maximum(std::size_t pass) const {
     return monoids_[pass].size() == 1 && monoids_[pass][0].kind == Reduction::max;
   }
@@ -75,6 +75,11 @@ class RowWriter : public ReductionWriter {
   int chunks() const { return (schedule_.tile + chunk_vectors - 1) / chunk_vectors; }
   std::vector<std::size_t> held_loads() const;
   void read_shared(std::span<const std::size_t> loads);
+
+  // cuda_gathers.cpp: rows of other memory that an index of the row names.
+  void find_gathered_rows();
+  /// The vectors at hand of those that the values below `roots` read.
+  void load_gathered_rows(std::span<const NodeId> roots, bool predicated);
 
   // cuda_row_access.cpp: positions along the row, loads and stores.
   int kept() const { return kernel_.rank - kernel_.reduced; }

@@ -32,7 +32,7 @@ std::string ScanWriter::schedule_text() const {
 }
 
 void ScanWriter::statements() {
-  declare_states(false, has_carry());
+  declare_states(false, has_carry() ? Running::batches : Running::none);
   if (!by_columns()) {
     for (std::size_t group = 0; group < passes_count(); ++group) print_from_lane(group);
   }

@@ -2,6 +2,7 @@
 #include "codegen/emit/cuda_writer.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "codegen/emit/cuda_expression.h"
 #include "codegen/emit/cuda_function.h"
@@ -9,6 +10,7 @@
 #include "codegen/emit/cuda_types.h"
 #include "codegen/emit/cuda_window_form.h"
 #include "codegen/emit/entry_name.h"
+#include "codegen/emit/shared_products.h"
 #include "codegen/schedule/scatter.h"
 #include "support/check.h"
 
@@ -19,8 +21,10 @@ Writer::Writer(const Kernel& kernel, const Schedule& schedule, const EmitOptions
       schedule_(schedule),
       options_(options),
       layout_(argument_layout(kernel)),
+      calls_(kernel.body, schedule.vector * schedule.items),
       index_(kernel.index == IndexWidth::bits32 ? "u32" : "u64"),
-      step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64") {
+      step_(kernel.index == IndexWidth::bits32 ? "i32" : "i64"),
+      shared_products_(shared_products(kernel, schedule.form)) {
   if ((schedule.form == Template::flat || schedule.form == Template::rows || schedule.form == Template::general) &&
       kernel.rank > 0)
     find_row_gathers(static_cast<std::size_t>(kernel.rank) - 1);
@@ -80,13 +84,13 @@ void Writer::statements() {
 /// The user's functions that the body calls, behind text `start` of the source.
 std::string Writer::functions(const std::string& start, const std::string& entry) const {
   std::string text;
-  const auto all = kernel_.body.functions();
-  for (std::size_t f = 0; f < all.size(); ++f) {
-    const auto earlier = all.first(f);
-    if (std::any_of(earlier.begin(), earlier.end(), [&](const auto& other) { return same_text(*other, *all[f]); }))
-      continue;
-    const auto line = std::count(start.begin(), start.end(), '\n') + std::count(text.begin(), text.end(), '\n') + 1;
-    text += function_definition(*all[f], static_cast<std::size_t>(line), entry + ".cu");
+  std::unordered_set<std::string> known;
+  auto line = static_cast<std::size_t>(std::count(start.begin(), start.end(), '\n')) + 1;
+  for (const auto& function : kernel_.body.functions()) {
+    if (!known.insert(cuda_namespace(*function)).second) continue;
+    const std::string definition = function_definition(*function, line, entry + ".cu");
+    line += static_cast<std::size_t>(std::count(definition.begin(), definition.end(), '\n'));
+    text += definition;
   }
   return text;
 }
@@ -239,7 +243,11 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
     types.push_back(graph[operand].type);
   }
   if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
-  return expression(graph[id], operands, types, prelude_);
+  if (&graph == &kernel_.body && options_.contract && shared_products_[id])
+    return fmt::format("{}({}, {})", graph[id].type == DType::f64 ? "__dmul_rn" : "__fmul_rn", operands[0],
+                       operands[1]);
+  const std::string call = calls_.text(graph, id, operands, types, prelude_, definitions_);
+  return call.empty() ? expression(graph[id], operands, types, prelude_) : call;
 }
 
 bool Writer::declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/cuda_calls.h"
 #include "codegen/emit/cuda_prelude.h"
 #include "codegen/emit/emit.h"
 #include "codegen/schedule/transpose.h"
@@ -170,6 +171,7 @@ class Writer {
   const EmitOptions& options_;
   ArgumentLayout layout_;
   Prelude prelude_;
+  Calls calls_;
   std::string text_;
   std::string definitions_;
   int indent_ = 0;
@@ -179,6 +181,7 @@ class Writer {
   bool counts_ = false;                ///< blocks count hits, and scatter their numbers at the end
   std::vector<RowGather> row_gathers_;
   std::map<NodeId, std::string> row_gather_names_;  ///< their elements, where they have been loaded
+  std::vector<char> shared_products_;               ///< per node of the body: rounded by itself
   std::vector<int> turned_;                         ///< accesses that go through shared memory
   int turned_axis_ = -1;                            ///< the axis along which they are contiguous
 };

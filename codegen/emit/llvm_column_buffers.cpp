@@ -1,4 +1,4 @@
-// codegen/emit/llvm_column_buffers.cpp -- vector loads and stores of column arrays.
+// codegen/emit/llvm_column_buffers.cpp -- vector loads and stores of states.
 #include "codegen/emit/llvm_column_buffers.h"
 
 #include <fmt/format.h>
@@ -31,6 +31,18 @@ void store_buffers(IrBuilder& b, const Buffers& buffers, const std::string& colu
     const std::string pointer = address(b, buffers.addresses[c], memory, column);
     b.line(fmt::format("store {} {}, ptr {}, align {}", b.type(memory), part.text, pointer, bytes_of(memory)));
   }
+}
+
+Parts load_variables(IrBuilder& b, const std::vector<Lane>& lanes, const std::vector<std::string>& addresses) {
+  Parts parts;
+  for (std::size_t c = 0; c < addresses.size(); ++c)
+    parts.push_back(b.emit(lanes[c], fmt::format("load {}, ptr {}", b.type(lanes[c]), addresses[c])));
+  return parts;
+}
+
+void store_variables(IrBuilder& b, const Parts& parts, const std::vector<std::string>& addresses) {
+  for (std::size_t c = 0; c < addresses.size(); ++c)
+    b.line(fmt::format("store {} {}, ptr {}", b.type(parts[c].lane), parts[c].text, addresses[c]));
 }
 
 }  // namespace kiln::codegen

@@ -20,6 +20,17 @@ int choose_width(const Kernel& kernel, const CpuFeatures& features) {
   return features.vector_bits / 8 / static_cast<int>(std::min<std::size_t>(bytes, 4));
 }
 
+/// Fewer functions than these are inlined; of more, each call would add to a compile time that is no longer linear.
+bool inlines_functions(const Graph& body) {
+  constexpr std::ptrdiff_t limit = 64;
+  const auto is_function = [](const Node& node) {
+    if (node.kind != NodeKind::operation || !is_floating(node.type)) return false;
+    return (node.op > Op::sqrt && node.op <= Op::tgamma) || node.op == Op::pow || node.op == Op::hypot ||
+           node.op == Op::fmod;
+  };
+  return std::count_if(body.nodes().begin(), body.nodes().end(), is_function) <= limit;
+}
+
 }  // namespace
 
 KernelFrame::KernelFrame(const Kernel& described, const EmitOptions& chosen)
@@ -27,7 +38,7 @@ KernelFrame::KernelFrame(const Kernel& described, const EmitOptions& chosen)
       options(chosen),
       features(parse_cpu_features(chosen.cpu_features)),
       b(choose_width(described, features), features),
-      library(b.width(), features),
+      library(b.width(), features, inlines_functions(described.body)),
       states(described.accesses.size()),
       extents(static_cast<std::size_t>(described.rank)),
       parameters(described.parameters.size()) {
@@ -139,6 +150,8 @@ std::string KernelFrame::module(const std::string& entry) const {
       "\"min-legal-vector-width\"=\"{bits}\" }}\n"
       "attributes #1 = {{ alwaysinline nounwind \"no-builtins\" \"min-legal-vector-width\"=\"{bits}\" }}\n"
       "attributes #2 = {{ noinline cold nounwind alignstack=64 \"no-builtins\" \"prefer-vector-width\"=\"{bits}\" "
+      "\"min-legal-vector-width\"=\"{bits}\" }}\n"
+      "attributes #3 = {{ noinline nounwind alignstack=64 \"no-builtins\" \"prefer-vector-width\"=\"{bits}\" "
       "\"min-legal-vector-width\"=\"{bits}\" }}\n"
       "!0 = !{{!\"branch_weights\", i32 2000, i32 1}}\n!1 = !{{}}\n",
       fmt::arg("comment", kernel.comment), fmt::arg("width", b.width()), fmt::arg("features", options.cpu_features),

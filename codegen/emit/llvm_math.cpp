@@ -64,7 +64,10 @@ std::string MathLibrary::require(std::string_view name, Lane lane) {
   builder.line(fmt::format("ret {} {}", builder.type(lane), result.text));
   definitions_ +=
       fmt::format("\ndefine internal {0} {1}({0} %a{2}, ptr %libm) #{4} {{\nentry:\n{3}}}\n", builder.type(lane),
-                  symbol, row.arity > 1 ? ", " + builder.type(lane) + " %b" : "", builder.text(), row.cold ? 2 : 1);
+                  symbol, row.arity > 1 ? ", " + builder.type(lane) + " %b" : "", builder.text(),
+                  row.cold   ? 2
+                  : inlines_ ? 1
+                             : 3);
   return symbol;
 }
 

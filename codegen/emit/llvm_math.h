@@ -16,7 +16,9 @@ namespace kiln::codegen {
 
 class MathLibrary {
  public:
-  MathLibrary(int width, CpuFeatures features) : width_(width), features_(features) {}
+  /// `inlines`: kernels call the functions where they would be inlined very often.
+  MathLibrary(int width, CpuFeatures features, bool inlines = true)
+      : width_(width), features_(features), inlines_(inlines) {}
 
   /// Symbol of the function `name` ("exp") on vectors of `lane`; its definition is printed at the first request.
   /// Signature: the operands, then `ptr %libm`.
@@ -28,6 +30,7 @@ class MathLibrary {
  private:
   int width_;
   CpuFeatures features_;
+  bool inlines_;
   std::set<std::string> done_;
   std::string definitions_;
 };

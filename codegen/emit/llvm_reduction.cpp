@@ -20,7 +20,7 @@ int choose_batch(const Kernel& kernel) {
   const Stages stages = stages_of(kernel);
   std::size_t widest = 1;
   int nodes = 0;
-  bool heavy = false;
+  bool heavy = false, long_join = false;
   const auto visit = [&](const Node& node) {
     widest = std::max(widest, size_of(real_of(node.type)));
     heavy = heavy || is_function(node);
@@ -30,13 +30,14 @@ int choose_batch(const Kernel& kernel) {
     const Node& node = kernel.body[id];
     if (stages.per_element[id] != 0) visit(node);
     if (node.kind != NodeKind::reduce && node.kind != NodeKind::scan) continue;
-    // The larger the batch, the fewer exponentials a logsumexp takes.
+    // The larger the batch, the fewer exponentials a logsumexp takes, and the fewer divisions a variance.
     const ReductionSpec& spec = kernel.body.reduction(node);
+    long_join = long_join || spec.kind == Reduction::logsumexp || spec.kind == Reduction::squared_deviations;
     if (!spec.combiner || spec.kind == Reduction::logsumexp) continue;
     for (const Node& joined : spec.combiner->nodes()) visit(joined);
   }
   if (heavy || nodes > 60) return 1;
-  return widest > 4 ? 2 : 4;
+  return (widest > 4 ? 2 : 4) * (long_join ? 2 : 1);
 }
 
 }  // namespace
@@ -128,6 +129,24 @@ void ReductionPrinter::for_vectors(const std::string& from, const std::string& t
   each(loop.counter, &mask);
   body_.set_count("");
   end_if(b, block);
+}
+
+void ReductionPrinter::for_pieces(const std::string& first, const std::string& last, std::int64_t step,
+                                  const std::vector<NodeId>& joined, const Piece& piece,
+                                  const std::function<void()>& settle) {
+  if (std::none_of(joined.begin(), joined.end(), [&](NodeId id) { return state_of(id).is_running(); }))
+    return piece(first, last);
+  const CountedLoop pieces = begin_loop(b, first, last, step);
+  piece(pieces.counter, scalar_least(b, scalar_add(b, pieces.counter, fmt::format("{}", step)), last));
+  settle();
+  end_loop(b, pieces);
+}
+
+void ReductionPrinter::store_outputs(bool of_elements, const std::string& i, const IrValue* mask) {
+  for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
+    if (is_store_per_element(k) == of_elements)
+      store_vector(b, states[kernel.first_store() + k], i, body_.output(k, output_type(k)), mask ? mask->text : "");
+  }
 }
 
 void ReductionPrinter::load_vectors(const std::vector<NodeId>& nodes, const std::string& i, const IrValue* mask) {

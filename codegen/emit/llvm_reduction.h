@@ -48,6 +48,12 @@ class ReductionPrinter : public KernelFrame {
   /// The same, but first `batch(i)` as long as `vectors` whole vectors are left.
   void for_batches(const std::string& from, const std::string& to, int vectors,
                    const std::function<void(const std::string& i)>& batch, const Vector& each);
+  using Piece = std::function<void(const std::string& first, const std::string& last)>;
+  /// Runs `piece` for parts of [first, last) of `step` and `settle` behind each, where `joined` keep corrections.
+  void for_pieces(const std::string& first, const std::string& last, std::int64_t step,
+                  const std::vector<NodeId>& joined, const Piece& piece, const std::function<void()>& settle);
+  /// Stores the outputs per element or per row at the columns i...
+  void store_outputs(bool of_elements, const std::string& i, const IrValue* mask);
   /// Loads for the given nodes what changes along the vector axis; broadcasts are loaded by load_broadcasts.
   void load_vectors(const std::vector<NodeId>& nodes, const std::string& i, const IrValue* mask);
   void load_broadcasts(const std::vector<NodeId>& nodes);

@@ -31,10 +31,12 @@ class ColumnPrinter : ReductionPrinter {
   void print_finish();
   void set_block(const std::string& block, const std::vector<std::string>& outer);
   void for_columns(const std::vector<NodeId>& nodes, const Column& each);
-  void for_lines(const std::string& first, const std::vector<NodeId>& nodes, const Column& each);
+  void for_lines(const std::string& first, const std::string& last, const std::vector<NodeId>& nodes,
+                 const Column& each);
+  void for_pieces(const std::vector<NodeId>& joined, const Piece& piece);
   using Accumulate = std::function<void(const std::string& j, const std::vector<std::vector<Parts>>& elements)>;
-  std::string print_batches(const std::vector<NodeId>& pass, const std::vector<NodeId>& nodes,
-                            const Accumulate& accumulate);
+  std::string print_batches(const std::string& first, const std::string& last, const std::vector<NodeId>& pass,
+                            const std::vector<NodeId>& nodes, const Accumulate& accumulate);
   void print_stage(int depth);
   void print_pass(const std::vector<NodeId>& pass);
   void print_identities(const std::vector<NodeId>& pass);
@@ -140,14 +142,23 @@ void ColumnPrinter::for_columns(const std::vector<NodeId>& nodes, const Column& 
   });
 }
 
-/// Over the columns of the unit's lines from `first` on.
-void ColumnPrinter::for_lines(const std::string& first, const std::vector<NodeId>& nodes, const Column& each) {
+/// Over the columns of the lines [first, last).
+void ColumnPrinter::for_lines(const std::string& first, const std::string& last, const std::vector<NodeId>& nodes,
+                              const Column& each) {
   const std::vector<std::string> reduced(extents.begin() + static_cast<std::ptrdiff_t>(kept()), extents.end());
-  const CarryLoop lines = begin_carry_loop(b, reduced, first, last_line_);
+  const CarryLoop lines = begin_carry_loop(b, reduced, first, last);
   set_rows(moved(block_addresses_, kept(), lines.coordinates));
   for_columns(nodes, each);
   end_carry_loop(b, lines);
   set_rows(block_addresses_);
+}
+
+void ColumnPrinter::for_pieces(const std::vector<NodeId>& joined, const Piece& piece) {
+  ReductionPrinter::for_pieces(first_line_, last_line_, cpu_settling_lines, joined, piece, [&] {
+    for_columns({}, [&](const std::string& j, const IrValue*) {
+      for (const NodeId id : joined) store(state_buffers(id), j, state_of(id).settled(load(state_buffers(id), j)));
+    });
+  });
 }
 
 /// The same numbers as cpu_reduction_shape.
@@ -209,7 +220,7 @@ void ColumnPrinter::join_slots(const std::string& first, const std::vector<NodeI
         const IrValue value = load_plain(b, slot(scalar_add(b, first, j), component++), lane_in_memory(lane), mask);
         chunk.push_back(lane == value.lane ? value : b.compare("icmp ne", value, b.bits(value.lane, 0)));
       }
-      store(state_buffers(id), j, state_of(id).join(load(state_buffers(id), j), chunk));
+      store(state_buffers(id), j, state_of(id).settled(state_of(id).join(load(state_buffers(id), j), chunk)));
     }
   });
 }
@@ -255,19 +266,23 @@ void ColumnPrinter::print_pass(const std::vector<NodeId>& pass) {
     for (std::size_t k = 0; k < pass.size(); ++k)
       store(state_buffers(pass[k]), j, state_of(pass[k]).accumulate(load(state_buffers(pass[k]), j), elements[k]));
   };
-  const std::string rest = batch_ > 1 && kernel.reduced == 1 ? print_batches(pass, nodes, accumulate) : first_line_;
-  for_lines(rest, nodes, [&](const std::string& j, const IrValue*) {
-    std::vector<std::vector<Parts>> elements;
-    for (const NodeId id : pass) elements.push_back({state_of(id).element(body_)});
-    accumulate(j, elements);
+  for_pieces(pass, [&](const std::string& first, const std::string& last) {
+    const bool in_batches = batch_ > 1 && kernel.reduced == 1;
+    const std::string rest = in_batches ? print_batches(first, last, pass, nodes, accumulate) : first;
+    for_lines(rest, last, nodes, [&](const std::string& j, const IrValue*) {
+      std::vector<std::vector<Parts>> elements;
+      for (const NodeId id : pass) elements.push_back({state_of(id).element(body_)});
+      accumulate(j, elements);
+    });
   });
 }
 
 /// Joins several lines at a time before the accumulators are read and written; returns the first line that is left.
-std::string ColumnPrinter::print_batches(const std::vector<NodeId>& pass, const std::vector<NodeId>& nodes,
+std::string ColumnPrinter::print_batches(const std::string& first, const std::string& last,
+                                         const std::vector<NodeId>& pass, const std::vector<NodeId>& nodes,
                                          const Accumulate& accumulate) {
-  const std::string whole = b.emit_scalar(fmt::format("sub i64 {}, {}", last_line_, batch_ - 1));
-  const CountedLoop lines = begin_loop(b, first_line_, whole, batch_);
+  const std::string whole = b.emit_scalar(fmt::format("sub i64 {}, {}", last, batch_ - 1));
+  const CountedLoop lines = begin_loop(b, first, whole, batch_);
   std::vector<std::vector<std::string>> addresses;
   std::vector<std::vector<Parts>> broadcasts;
   for (int line = 0; line < batch_; ++line) {
@@ -293,23 +308,16 @@ std::string ColumnPrinter::print_batches(const std::vector<NodeId>& pass, const 
 
 void ColumnPrinter::print_element_outputs() {
   if (!stages_.scans.empty()) print_identities(stages_.scans);
-  for_lines(first_line_, with_saved(outputs(true)), [&](const std::string& j, const IrValue* mask) {
-    for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
-      if (!is_store_per_element(k)) continue;
-      store_vector(b, states[kernel.first_store() + k], j, body_.output(k, output_type(k)), mask ? mask->text : "");
-    }
+  const std::vector<NodeId> nodes = with_saved(outputs(true));
+  for_pieces(stages_.scans, [&](const std::string& first, const std::string& last) {
+    for_lines(first, last, nodes, [&](const std::string& j, const IrValue* mask) { store_outputs(true, j, mask); });
   });
 }
 
 void ColumnPrinter::print_row_outputs() {
   const std::vector<NodeId> roots = outputs(false);
   if (roots.empty()) return;
-  for_columns(with_saved(roots), [&](const std::string& j, const IrValue* mask) {
-    for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
-      if (is_store_per_element(k)) continue;
-      store_vector(b, states[kernel.first_store() + k], j, body_.output(k, output_type(k)), mask ? mask->text : "");
-    }
-  });
+  for_columns(with_saved(roots), [&](const std::string& j, const IrValue* mask) { store_outputs(false, j, mask); });
 }
 
 void ColumnPrinter::print_units() {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/llvm_column_buffers.h"
 #include "codegen/emit/llvm_reduction.h"
 
 namespace kiln::codegen {
@@ -34,14 +35,17 @@ class RowPrinter : ReductionPrinter {
   void print_pass(const std::vector<NodeId>& pass, const Range& range);
   void print_split(const std::vector<NodeId>& pass, const Range& range, const CarryLoop& units);
   void for_lines(const Range& range, const std::vector<NodeId>& nodes, const std::function<void()>& line);
+  void for_pieces(const Range& range, const std::vector<NodeId>& joined, const Piece& piece);
   void accumulate(const std::vector<NodeId>& pass, const std::vector<std::vector<Parts>>& elements,
                   const IrValue* mask);
   void print_results(const std::vector<NodeId>& pass);
   void print_element_outputs(const Range& range);
   void print_scan(NodeId id);
   void print_row_outputs();
-  Parts load(const ReductionState& state, const Variables& variables);
-  void store(const Parts& parts, const Variables& variables);
+  Parts load(const ReductionState& state, const Variables& variables) {
+    return load_variables(b, state.lanes(), variables);
+  }
+  void store(const Parts& parts, const Variables& variables) { store_variables(b, parts, variables); }
   Range range_of(const std::vector<std::string>& coordinates);
   void store_slots(const std::string& number, const std::vector<NodeId>& pass, bool in_order);
   bool scans_in_order() const;
@@ -63,20 +67,6 @@ Variables& RowPrinter::variables_of(NodeId id) {
     for (const Lane lane : state_of(id).lanes()) variables.push_back(variable(b.type(lane)));
   }
   return variables;
-}
-
-Parts RowPrinter::load(const ReductionState& state, const Variables& variables) {
-  Parts parts;
-  for (std::size_t c = 0; c < variables.size(); ++c) {
-    const Lane lane = state.lanes()[c];
-    parts.push_back(b.emit(lane, fmt::format("load {}, ptr {}", b.type(lane), variables[c])));
-  }
-  return parts;
-}
-
-void RowPrinter::store(const Parts& parts, const Variables& variables) {
-  for (std::size_t c = 0; c < variables.size(); ++c)
-    b.line(fmt::format("store {} {}, ptr {}", b.type(parts[c].lane), parts[c].text, variables[c]));
 }
 
 /// The same numbers as cpu_reduction_shape.
@@ -138,7 +128,7 @@ void RowPrinter::join_slots(const std::string& number, const std::vector<NodeId>
       const IrValue part = b.splat(lane, scalar);
       chunk.push_back(lane == computed ? part : b.compare("icmp ne", part, b.bits(lane, 0)));
     }
-    store(state_of(id).join(load(state_of(id), variables_of(id)), chunk), variables_of(id));
+    store(state_of(id).settled(state_of(id).join(load(state_of(id), variables_of(id)), chunk)), variables_of(id));
   }
 }
 
@@ -176,6 +166,14 @@ void RowPrinter::for_lines(const Range& range, const std::vector<NodeId>& nodes,
   const CarryLoop lines = begin_carry_loop(b, outer, range.first_line, range.last_line);
   print_line(moved(row_, kept(), lines.coordinates));
   end_carry_loop(b, lines);
+}
+
+/// Chunks of a row are short enough.
+void RowPrinter::for_pieces(const Range& range, const std::vector<NodeId>& joined, const Piece& piece) {
+  if (form_.splits && stages_.scans.empty() && kernel.reduced == 1) return piece(range.first, range.last);
+  ReductionPrinter::for_pieces(range.first, range.last, cpu_settling_elements, joined, piece, [&] {
+    for (const NodeId id : joined) store(state_of(id).settled(load(state_of(id), variables_of(id))), variables_of(id));
+  });
 }
 
 /// `elements`: per reduction of the pass, the states of a batch of vectors.
@@ -219,13 +217,14 @@ void RowPrinter::print_pass(const std::vector<NodeId>& pass, const Range& range)
     for (int v = 0; v < batch_; ++v) add_vector(scalar_add(b, i, fmt::format("{}", v * b.width())), nullptr);
     finish_batch(nullptr);
   };
-  for_lines(range, nodes, [&] {
+  const auto piece = [&](const std::string& first, const std::string& last) {
     if (batch_ > 1) {
-      for_batches(range.first, range.last, batch_, several, one);
+      for_batches(first, last, batch_, several, one);
     } else {
-      for_vectors(range.first, range.last, one);
+      for_vectors(first, last, one);
     }
-  });
+  };
+  for_lines(range, nodes, [&] { for_pieces(range, pass, piece); });
 }
 
 void RowPrinter::print_results(const std::vector<NodeId>& pass) {
@@ -257,12 +256,10 @@ void RowPrinter::print_element_outputs(const Range& range) {
         compute({id});
       }
     }
-    for (std::size_t k = 0; k < kernel.body.outputs.size(); ++k) {
-      if (!is_store_per_element(k)) continue;
-      store_vector(b, states[kernel.first_store() + k], i, body_.output(k, output_type(k)), mask ? mask->text : "");
-    }
+    store_outputs(true, i, mask);
   };
-  for_lines(range, nodes, [&] { for_vectors(range.first, range.last, vector); });
+  const Piece piece = [&](const std::string& first, const std::string& last) { for_vectors(first, last, vector); };
+  for_lines(range, nodes, [&] { for_pieces(range, stages_.scans, piece); });
 }
 
 void RowPrinter::print_row_outputs() {

@@ -1,4 +1,5 @@
-// codegen/emit/llvm_state.cpp -- joins of states, compensated sums and lane trees.
+// codegen/emit/llvm_state.cpp -- joins of states and lane trees; llvm_state_running.cpp has sums that keep what
+// rounding loses.
 #include "codegen/emit/llvm_state.h"
 
 #include <algorithm>
@@ -9,20 +10,7 @@
 #include "codegen/schedule/cpu_reduction.h"
 
 namespace kiln::codegen {
-namespace {
-
-/// The exact rounding error of sum = a + b (Knuth): only additions, so nothing can contract them.
-IrValue rounding_error(const IrValue& a, const IrValue& b, const IrValue& sum) {
-  const IrValue part = sum - a;
-  return (a - (sum - part)) + (b - part);
-}
-
-bool is_one(const Graph& body, NodeId id) {
-  Graph scratch;
-  return body[id] == scratch[scratch.literal_value(body[id].type, 1)];
-}
-
-}  // namespace
+namespace {}  // namespace
 
 ReductionState::ReductionState(KernelFrame& frame, NodeId node)
     : frame_(frame),
@@ -30,11 +18,11 @@ ReductionState::ReductionState(KernelFrame& frame, NodeId node)
       monoid_(monoid_of(frame.kernel.body, node)),
       combine_(frame.b, frame.library, monoid_.combine, frame.options.contract) {
   for (const DType type : state_components(frame.kernel.body, node)) lanes_.push_back(lane_of(type));
-  if (lanes_.size() > monoid_.components.size())
-    form_ = monoid_.kind == Reduction::sum ? Form::compensated : Form::extreme;
-  if (monoid_.kind == Reduction::logsumexp && lanes_.size() == 2 &&
-      is_one(frame.kernel.body, monoid_.components[1].value))
-    form_ = Form::exponentials;
+  if (lanes_.size() == monoid_.components.size()) return;
+  form_ = monoid_.kind == Reduction::sum                  ? Form::compensated
+          : monoid_.kind == Reduction::logsumexp          ? Form::exponentials
+          : monoid_.kind == Reduction::squared_deviations ? Form::deviations
+                                                          : Form::extreme;
 }
 
 std::vector<NodeId> ReductionState::operands() const {
@@ -57,7 +45,8 @@ Parts ReductionState::identity(const BodyPrinter& body) const {
     parts.push_back(component.identity == no_node ? frame_.b.bits(lane_of(component.type), component.identity_bits)
                                                   : body.value(component.identity)[0]);
   }
-  if (form_ == Form::compensated) parts.push_back(frame_.b.number(lanes_[1], 0));
+  if (form_ == Form::exponentials) parts.push_back(parts[0]);
+  while (parts.size() < lanes_.size() && form_ != Form::extreme) parts.push_back(frame_.b.number(lanes_[0], 0));
   if (form_ == Form::extreme) {
     const std::uint64_t most = monoid_.kind == Reduction::max ? 0xffffffff : 0x7fffffff;
     parts.push_back(frame_.b.bits(Lane::i32, 0));
@@ -81,10 +70,9 @@ IrValue ReductionState::least_bits(const IrValue& a, const IrValue& b) const {
 }
 
 Parts ReductionState::join(const Parts& a, const Parts& b) {
-  if (form_ == Form::compensated) {
-    const IrValue sum = a[0] + b[0];
-    return {sum, (a[1] + b[1]) + rounding_error(a[0], b[0], sum)};
-  }
+  if (form_ == Form::compensated) return join_sums(a, b);
+  if (form_ == Form::exponentials) return join_exponentials(a, b);
+  if (form_ == Form::deviations) return join_deviations(a, b);
   if (form_ == Form::extreme) return {better(a[0], b[0]), a[1] | b[1], least_bits(a[2], b[2])};
   std::vector<IrValue> inputs(a.begin(), a.end());
   inputs.insert(inputs.end(), b.begin(), b.end());
@@ -129,38 +117,18 @@ Parts ReductionState::batch_of(const std::vector<Parts>& elements) {
 }
 
 Parts ReductionState::accumulate(const Parts& a, const std::vector<Parts>& elements) {
-  return form_ == Form::exponentials ? add_exponentials(a, elements) : absorb(a, batch_of(elements));
+  if (form_ == Form::exponentials) return add_exponentials(a, elements);
+  if (form_ == Form::deviations) return add_deviations(a, elements);
+  return absorb(a, batch_of(elements));
 }
 
 Parts ReductionState::absorb(const Parts& a, const Parts& prefixes) {
-  if (form_ != Form::compensated) return join(a, prefixes);
-  const IrValue sum = a[0] + prefixes[0];
-  return {sum, a[1] + rounding_error(a[0], prefixes[0], sum)};
-}
-
-/// The largest of all, and the sum of exponentials relative to it: one more exponential than there are elements.
-Parts ReductionState::add_exponentials(const Parts& a, const std::vector<Parts>& elements) {
-  IrBuilder& b = frame_.b;
-  MathContext context{b, frame_.library};
-  IrValue largest = a[0];
-  for (const Parts& element : elements) largest = b.select(element[0] > largest, element[0], largest);
-  // An infinite maximum is the result, through the exponentials of the values as they are.
-  const IrValue infinity = b.number(lanes_[0], std::numeric_limits<double>::infinity());
-  const IrValue offset = b.select(absolute(largest) < infinity, largest, b.number(lanes_[0], 0));
-  IrValue sum = a[1] * call(context, "exp", {a[0] - offset});
-  for (const Parts& element : elements) sum = sum + call(context, "exp", {element[0] - offset});
-  return {largest, sum};
+  return form_ == Form::compensated ? join_sums(a, {prefixes[0]}) : join(a, prefixes);
 }
 
 Parts ReductionState::result(const Parts& state) const {
   IrBuilder& b = frame_.b;
-  if (form_ == Form::compensated) {
-    // Infinities and NaN make the correction NaN, and adding zero would lose the sign of a zero sum.
-    const IrValue infinity = b.number(lanes_[1], std::numeric_limits<double>::infinity());
-    const IrValue magnitude = absolute(state[1]);
-    const IrValue usable = (magnitude < infinity) & (magnitude > 0);
-    return {b.select(usable, state[0] + state[1], state[0])};
-  }
+  if (is_running()) return total(state);
   if (form_ == Form::extreme) {
     // The least pattern is that of +0 (unsigned) or -0 (signed) if such a zero occurred.
     const std::uint64_t winner = monoid_.kind == Reduction::max ? 0 : 0x80000000;

@@ -1,6 +1,7 @@
 // codegen/emit/llvm_state.h -- the state of one reduction or scan in vectors: identity, accumulation, join, result.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "codegen/emit/llvm_kernel.h"
@@ -9,12 +10,17 @@
 
 namespace kiln::codegen {
 
-/// A state is one vector per component. Two kinds hold more than their result:
+/// A state is one vector per component. These hold more than their result:
 ///   float sums    the sum, and the correction: all rounding errors so far, which join the result at the end.
+///   logsumexp     the largest x, the sum of exp(x - base), base, the correction of the sum. The base follows the
+///   largest
+///                 only when that is above it by more than 1: what was summed is then scaled at most once per unit, so
+///                 that no number of small steps adds up their roundings.
+///   deviations    the number of elements, their mean, the sum of squares, the corrections of both: a mean that moves
+///                 by less than its last place still moves.
 ///   f32 extremes  the extreme of what is no NaN, by one instruction that ignores the sign of zeros; a mask of lanes
 ///                 that saw a NaN; and the least of all bit patterns (max: unsigned, min: signed), which tells whether
 ///                 the zero that wins over the other occurred.
-/// A logsumexp that needs a combiner rescales its sum once per batch.
 class ReductionState {
  public:
   ReductionState(KernelFrame& frame, NodeId node);
@@ -46,10 +52,24 @@ class ReductionState {
   /// `a` joined with prefixes, or one of them.
   Parts absorb(const Parts& a, const Parts& prefixes);
   Parts last_lane(const Parts& state) const;  ///< in every lane
+  /// True where a state keeps corrections, which rounding must not fill: `settled` moves them into what they correct,
+  /// and leaves other states as they are.
+  bool is_running() const {
+    return form_ == Form::compensated || form_ == Form::exponentials || form_ == Form::deviations;
+  }
+  Parts settled(const Parts& state) const;
 
  private:
-  enum class Form : std::uint8_t { plain, compensated, extreme, exponentials };
-  Parts add_exponentials(const Parts& a, const std::vector<Parts>& elements);
+  enum class Form : std::uint8_t { plain, compensated, extreme, exponentials, deviations };
+  /// Of these forms: pairs of a component and its correction.
+  std::vector<std::pair<std::size_t, std::size_t>> corrections() const;
+  Parts join_sums(const Parts& a, const Parts& b) const;
+  Parts join_exponentials(const Parts& a, const Parts& b) const;
+  Parts add_exponentials(const Parts& a, const std::vector<Parts>& elements) const;
+  IrValue scale(const IrValue& from, const IrValue& to) const;
+  Parts join_deviations(const Parts& a, const Parts& b) const;
+  Parts add_deviations(const Parts& a, const std::vector<Parts>& elements) const;
+  Parts total(const Parts& state) const;
   Parts batch_of(const std::vector<Parts>& elements);
   IrValue better(const IrValue& a, const IrValue& b) const;
   IrValue least_bits(const IrValue& a, const IrValue& b) const;

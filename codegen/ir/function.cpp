@@ -28,9 +28,12 @@ std::string signature_text(const Function& function) {
   return text + ")";
 }
 
+std::uint64_t text_hash(const Function& function) {
+  return hash_of(hash_of(hash_of(1, signature_text(function)), function.text), function.preamble);
+}
+
 std::string cuda_namespace(const Function& function) {
-  const std::uint64_t hash = hash_of(hash_of(hash_of(1, signature_text(function)), function.text), function.preamble);
-  return fmt::format("{}_{:016x}", function.name, hash);
+  return fmt::format("{}_{:016x}", function.name, text_hash(function));
 }
 
 }  // namespace kiln::codegen

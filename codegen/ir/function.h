@@ -29,11 +29,17 @@ struct Function : std::enable_shared_from_this<Function> {
   std::string text;      ///< statements that return the result
   std::string preamble;  ///< declarations before the function, in a namespace with it
   HostCall host;
+  struct {
+    const char* file = nullptr;
+    unsigned line = 0;
+  } where;                            ///< of the text, for messages; of equal functions that of the first
   std::shared_ptr<const void> owner;  ///< keeps `host.context` alive
 };
 
 /// The same signature and texts: one function in CUDA source.
 bool same_text(const Function& a, const Function& b);
+/// Of what same_text compares.
+std::uint64_t text_hash(const Function& function);
 
 /// "float smooth(f32 a, f32 b)".
 std::string signature_text(const Function& function);

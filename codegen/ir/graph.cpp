@@ -26,6 +26,22 @@ std::uint64_t hash_of(const ViewSpec& spec) {
   return hash;
 }
 
+std::uint32_t hash_of(const Node& node) {
+  std::uint64_t hash = static_cast<std::uint64_t>(node.kind) | static_cast<std::uint64_t>(node.type) << 8 |
+                       static_cast<std::uint64_t>(node.op) << 16 | static_cast<std::uint64_t>(node.arity) << 32;
+  hash = mix(hash, node.payload);
+  for (const NodeId operand : node.inputs()) hash = mix(hash, operand);
+  return static_cast<std::uint32_t>(hash ^ hash >> 32);
+}
+
+/// Combiners are compared in full; equal ones have equal sizes.
+std::uint64_t hash_of(const ReductionSpec& spec) {
+  std::uint64_t hash = static_cast<std::uint64_t>(spec.kind) | std::uint64_t{spec.axes} << 8 |
+                       std::uint64_t{spec.keepdims} << 16 | std::uint64_t{spec.refuses_empty} << 17;
+  hash = mix(hash, static_cast<std::uint64_t>(spec.subtract));
+  return mix(hash, spec.combiner ? spec.combiner->size() + 1 : 0);
+}
+
 /// Bits of an integer value in an integer type, zero-extended; the value must be exact.
 std::uint64_t integer_bits(DType type, double value) {
   const int width = static_cast<int>(8 * size_of(type));
@@ -41,25 +57,39 @@ std::uint64_t integer_bits(DType type, double value) {
 
 }  // namespace
 
-std::size_t Graph::NodeHash::operator()(const Node& node) const {
-  std::uint64_t hash = static_cast<std::uint64_t>(node.kind) | static_cast<std::uint64_t>(node.type) << 8 |
-                       static_cast<std::uint64_t>(node.op) << 16 | static_cast<std::uint64_t>(node.arity) << 32;
-  hash = mix(hash, node.payload);
-  for (const NodeId operand : node.inputs()) hash = mix(hash, operand);
-  return hash;
+std::size_t Graph::find_slot(const Node& node, std::uint32_t hash) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = hash & mask;
+  while (slots_[at].id != no_node && (slots_[at].hash != hash || nodes_[slots_[at].id] != node)) at = (at + 1) & mask;
+  return at;
+}
+
+void Graph::grow_slots() {
+  std::vector<Slot> old(std::max<std::size_t>(32, 2 * slots_.size()));
+  std::swap(old, slots_);
+  const std::size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.id == no_node) continue;
+    std::size_t at = slot.hash & mask;
+    while (slots_[at].id != no_node) at = (at + 1) & mask;
+    slots_[at] = slot;
+  }
 }
 
 NodeId Graph::add(const Node& node, Location where) {
   for (const NodeId operand : node.inputs()) {
     KILN_INTERNAL_CHECK(operand < size(), "operand %{} of a new node does not exist yet ({} nodes)", operand, size());
   }
-  const auto [position, inserted] = index_.try_emplace(node, size());
-  if (inserted) {
+  if (2 * (nodes_.size() + 1) > slots_.size()) grow_slots();
+  const std::uint32_t hash = hash_of(node);
+  Slot& slot = slots_[find_slot(node, hash)];
+  if (slot.id == no_node) {
     KILN_INTERNAL_CHECK(size() < no_node - 1, "a graph holds at most 2^32 - 2 nodes");
+    slot = {hash, size()};
     nodes_.push_back(node);
     locations_.push_back(where);
   }
-  return position->second;
+  return slot.id;
 }
 
 NodeId Graph::primitive(NodeKind kind, DType type, std::initializer_list<NodeId> operands, std::uint64_t payload,
@@ -146,10 +176,13 @@ bool operator==(const ReductionSpec& a, const ReductionSpec& b) {
 }
 
 std::uint64_t Graph::intern(const ReductionSpec& spec) {
-  const auto known = std::find(reductions_.begin(), reductions_.end(), spec);
-  const auto number = static_cast<std::uint64_t>(known - reductions_.begin());
-  if (known == reductions_.end()) reductions_.push_back(spec);
-  return number;
+  const std::uint64_t hash = hash_of(spec);
+  const auto [first, last] = reduction_index_.equal_range(hash);
+  for (auto found = first; found != last; ++found)
+    if (reductions_[found->second] == spec) return found->second;
+  reduction_index_.emplace(hash, reductions_.size());
+  reductions_.push_back(spec);
+  return reductions_.size() - 1;
 }
 
 NodeId Graph::reduce(const ReductionSpec& spec, DType type, std::initializer_list<NodeId> operands, Location where) {
@@ -165,11 +198,19 @@ NodeId Graph::extent(NodeId value, DType type, const ReductionSpec& spec, Locati
 }
 
 std::uint64_t Graph::intern(const std::shared_ptr<const Function>& function) {
-  const auto known = std::find_if(functions_.begin(), functions_.end(), [&](const auto& other) {
-    return other == function || (other->host == function->host && same_text(*other, *function));
-  });
-  const auto number = static_cast<std::uint64_t>(known - functions_.begin());
-  if (known == functions_.end()) functions_.push_back(function);
+  if (const auto known = known_functions_.find(function.get()); known != known_functions_.end()) return known->second;
+  const std::uint64_t hash = text_hash(*function);
+  std::uint64_t number = functions_.size();
+  const auto [first, last] = function_index_.equal_range(hash);
+  for (auto found = first; found != last; ++found) {
+    const Function& other = *functions_[found->second];
+    if (other.host == function->host && same_text(other, *function)) number = found->second;
+  }
+  if (number == functions_.size()) {
+    function_index_.emplace(hash, number);
+    functions_.push_back(function);
+    known_functions_.emplace(function.get(), number);  // only those that the graph keeps alive
+  }
   return number;
 }
 

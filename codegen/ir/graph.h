@@ -234,18 +234,25 @@ class Graph {
   std::vector<NodeId> outputs;  ///< roots, in the user's order
 
  private:
-  struct NodeHash {
-    std::size_t operator()(const Node& node) const;
+  /// Where a node is found by its hash: open addressing over a power of two, at most half full.
+  struct Slot {
+    std::uint32_t hash = 0;
+    NodeId id = no_node;
   };
-  std::vector<Node> nodes_;
-  std::vector<Location> locations_;
+  std::size_t find_slot(const Node& node, std::uint32_t hash) const;
+  void grow_slots();
   std::uint64_t intern(const ReductionSpec& spec);
   std::uint64_t intern(const std::shared_ptr<const Function>& function);
+
+  std::vector<Node> nodes_;
+  std::vector<Location> locations_;
+  std::vector<Slot> slots_;
   std::vector<ViewSpec> views_;
   std::vector<ReductionSpec> reductions_;
   std::vector<std::shared_ptr<const Function>> functions_;
-  std::unordered_map<Node, NodeId, NodeHash> index_;
-  std::unordered_multimap<std::uint64_t, std::uint64_t> view_index_;  // hash of a ViewSpec -> position in views_
+  // From hashes of specifications to positions in the vectors, and of functions that were seen before by address.
+  std::unordered_multimap<std::uint64_t, std::uint64_t> view_index_, reduction_index_, function_index_;
+  std::unordered_map<const Function*, std::uint64_t> known_functions_;
 };
 
 /// Nodes reachable from the outputs in canonical order: post-order from the outputs, first operand first. Independent

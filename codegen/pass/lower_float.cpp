@@ -59,11 +59,17 @@ NodeId sigmoid(Builder& b, NodeId x) {
   return quotient(b, b.where(b.ge(x, b.like(x, 0.0)), one, e), b.add(one, e));
 }
 
+/// erfc(x), which both signs of x take from the value at |x|: in prices of options and the like they then share it.
+NodeId complementary_error(Builder& b, NodeId x) {
+  const NodeId tail = b.op(Op::erfc, b.abs(x));
+  return b.where(b.lt(x, b.like(x, 0.0)), b.sub(b.like(x, 2.0), tail), tail);
+}
+
 /// x/2 erfc(-x / sqrt 2), which keeps the accuracy of the negative tail.
 NodeId gelu(Builder& b, NodeId x) {
   const NodeId scaled = b.mul(x, b.like(x, sqrt_half));
   const NodeId half_x = b.mul(x, b.like(x, 0.5));
-  if (b.type(x) == DType::f64) return b.mul(half_x, b.op(Op::erfc, b.neg(scaled)));
+  if (b.type(x) == DType::f64) return b.mul(half_x, complementary_error(b, b.neg(scaled)));
   return b.mul(half_x, b.library_op(Op::erf, scaled));
 }
 
@@ -140,6 +146,8 @@ NodeId lower_float(Builder& b, Op op, std::span<const NodeId> operands) {
       return floor_division(b, x, y).remainder;
     case Op::pow:
       return power(b, x, y);
+    case Op::erfc:
+      return complementary_error(b, x);
     case Op::sign:
       return sign(b, x);
     case Op::clip:

@@ -29,7 +29,8 @@
 //     true),
 //                where, minimum maximum (NaN propagates, -0 < +0), fmin fmax (NaN ignored, -0 < +0),
 //                sqrt rsqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh
-//                asinh acosh atanh erf erfc lgamma tgamma floor ceil round trunc.
+//                asinh acosh atanh erf erfc lgamma tgamma floor ceil round trunc. The
+//                operand of erfc is an abs.
 //     integers   add sub mul neg (wrap mod 2^n in their own type), div mod (C's; the divisor is never 0 and never -1
 //     beside
 //                MIN), bit_and bit_or bit_xor bit_not, shl shr (amount in [0, width), same type as the value; shr fills

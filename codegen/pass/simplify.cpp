@@ -44,9 +44,33 @@ NodeId simplify_unary(Builder& b, const Node& node) {
   }
 }
 
+/// Negations move out of products, where they meet another negation or an absolute value, and into sums: rounding to
+/// nearest is symmetric, so no bit changes. (-x - y stays: it is +0 where -(x + y) is -0.)
+NodeId move_negation(Builder& b, const Node& node) {
+  const NodeId x = node.operands[0], y = node.operands[1];
+  const bool negative_x = is_operation(b.node(x), Op::neg), negative_y = is_operation(b.node(y), Op::neg);
+  const auto inner = [&](NodeId value, bool negative) { return negative ? b.node(value).operands[0] : value; };
+  switch (node.op) {
+    case Op::add:
+      if (negative_y) return b.sub(x, inner(y, true));
+      return negative_x ? b.sub(y, inner(x, true)) : no_node;
+    case Op::sub:
+      return negative_y ? b.add(x, inner(y, true)) : no_node;
+    case Op::mul:
+    case Op::div: {
+      if (!negative_x && !negative_y) return no_node;
+      const NodeId magnitude = b.op(node.op, inner(x, negative_x), inner(y, negative_y));
+      return negative_x == negative_y ? magnitude : b.neg(magnitude);
+    }
+    default:
+      return no_node;
+  }
+}
+
 /// x*1, x/1, x + -0, x - +0, and division by a power of two as the exact product.
 NodeId simplify_float(Builder& b, const Node& node) {
   const NodeId x = node.operands[0], y = node.operands[1];
+  if (const NodeId moved = move_negation(b, node); moved != no_node) return moved;
   const auto right = float_literal(b, y), left = float_literal(b, x);
   const auto is_zero = [](std::optional<double> v, bool negative) {
     return v && *v == 0 && std::signbit(*v) == negative;

@@ -191,6 +191,17 @@ std::string reason_of(const Work& work, const Schedule& schedule) {
 
 }  // namespace
 
+std::uint64_t columns_shared_bytes(const Kernel& kernel, const Schedule& schedule) {
+  const Stages stages = stages_of(kernel);
+  std::uint64_t bytes = 0;
+  for (std::size_t pass = 0; pass < stages.passes.size(); ++pass) {
+    const auto states = static_cast<std::uint64_t>(schedule.vector) * static_cast<std::uint64_t>(schedule.block);
+    bytes += states * state_bytes(kernel, stages.passes[pass]) /
+             (schedule.split || stages.passes.size() > 1 || stages.has_element_outputs ? 1 : 2);
+  }
+  return bytes;
+}
+
 bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   const int kept = kernel.rank - kernel.reduced;
   if (kept == 0) return false;
@@ -208,17 +219,6 @@ bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
 }
 
 namespace {
-
-/// Shared memory through which the threads of a block join their states, each pass in a place of its own.
-std::uint64_t shared_bytes(const Kernel& kernel, const Stages& stages, const Schedule& schedule) {
-  std::uint64_t bytes = 0;
-  for (std::size_t pass = 0; pass < stages.passes.size(); ++pass) {
-    const auto states = static_cast<std::uint64_t>(schedule.vector) * static_cast<std::uint64_t>(schedule.block);
-    bytes += states * state_bytes(kernel, stages.passes[pass]) /
-             (schedule.split || stages.passes.size() > 1 || stages.has_element_outputs ? 1 : 2);
-  }
-  return bytes;
-}
 
 Schedule with_vectors(const Kernel& kernel, const Work& work, const DeviceTraits& device) {
   Schedule schedule;
@@ -247,7 +247,7 @@ Schedule choose_columns(const Kernel& kernel, const Extents& extents, const Devi
   const Stages stages = stages_of(kernel);
   Work work = work_of(kernel, stages, extents);
   Schedule schedule = with_vectors(kernel, work, device);
-  while (work.vector > 1 && shared_bytes(kernel, stages, schedule) > most_shared_bytes) {
+  while (work.vector > 1 && columns_shared_bytes(kernel, schedule) > most_shared_bytes) {
     work.vector /= 2;
     schedule = with_vectors(kernel, work, device);
   }

@@ -85,6 +85,8 @@ std::vector<DType> state_components(const Graph& body, NodeId node) {
   std::vector<DType> types;
   if (spec.combiner) {
     for (const NodeId output : spec.combiner->outputs) types.push_back((*spec.combiner)[output].type);
+    const bool is_running = spec.kind == Reduction::logsumexp || spec.kind == Reduction::squared_deviations;
+    if (is_running) types.insert(types.end(), 2, types[0]);
   } else {
     const DType type = body[node].type;
     const bool is_extreme = spec.kind == Reduction::max || spec.kind == Reduction::min;

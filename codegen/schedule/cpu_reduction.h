@@ -27,8 +27,14 @@ struct CpuReduction {
   std::vector<DType> components;  ///< what one state of all reductions holds, in graph order
 };
 
-/// Components of the state of a reduce or scan node. Float sums carry a correction beside the sum, f32 extremes what
-/// they saw of NaN and zeros.
+/// Elements that one state may join one after the other before its corrections are settled: they are sums of roundings
+/// themselves, and theirs are lost.
+inline constexpr std::int64_t cpu_settling_elements = 1 << 16;  ///< along a row
+inline constexpr std::int64_t cpu_settling_lines = 4096;        ///< of a column
+
+/// Components of the state of a reduce or scan node. Float sums carry a correction beside the sum, log-sum-exp states
+/// the exponents' base and a correction, squared deviations two corrections, f32 extremes what they saw of NaN and
+/// zeros.
 std::vector<DType> state_components(const Graph& body, NodeId node);
 /// `form`: what choose_cpu_reduction gave; any other template than rows and columns: by strides alone.
 CpuReduction cpu_reduction(const Kernel& kernel, Template form);

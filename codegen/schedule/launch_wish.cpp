@@ -6,15 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
-#include "codegen/schedule/state_bytes.h"
+#include "codegen/schedule/column_reduction.h"
+#include "codegen/schedule/row_mapping.h"
 #include "codegen/schedule/transpose.h"
 
 namespace kiln::codegen {
 namespace {
 
-constexpr int warp = 32;
 constexpr int most_threads = 1024;
 constexpr int most_items = 64;         ///< elements per thread: more only make long kernels
 constexpr int most_held_vectors = 16;  ///< of a row, in the registers of one thread
@@ -116,56 +115,32 @@ std::string wish_transpose(const Kernel& kernel, const LaunchWish& wish, Schedul
 }
 
 // ------------------------------------------------------------------ rows
-struct Rows {
-  std::int64_t length = 1, vectors = 1;
-};
-
-Rows rows_of(const Kernel& kernel, const Extents& extents, int vector) {
-  Rows rows;
-  for (int axis = kernel.rank - kernel.reduced; axis < kernel.rank; ++axis)
-    rows.length *= extents.loop[static_cast<std::size_t>(axis)];
-  rows.vectors = ceil_divide(rows.length, vector);
-  return rows;
-}
-
 /// A row by lanes of one warp, where so many vectors per lane are enough.
-bool by_lanes(const Rows& rows, int vectors_per_lane, Schedule& schedule) {
-  const std::int64_t lanes = ceil_divide(rows.vectors, vectors_per_lane);
-  if (lanes > warp || vectors_per_lane > most_held_vectors) return false;
-  schedule.lanes = power_of_two_up(lanes);
-  schedule.items = vectors_per_lane;
-  if (schedule.lanes * schedule.items * schedule.vector == 1) schedule.lanes = 2;  // there is always something to join
-  schedule.rows = 1;
-  schedule.resident = true;
+bool by_lanes(std::int64_t vectors, int vectors_per_lane, Schedule& schedule) {
+  const std::int64_t lanes = ceil_divide(vectors, vectors_per_lane);
+  if (lanes > warp_threads || vectors_per_lane > most_held_vectors) return false;
+  hold_by_lanes(schedule, power_of_two_up(lanes), vectors_per_lane);
   return true;
 }
 
 /// A row by a whole block: held where the registers of its threads hold it, else walked along.
-void by_block(const Rows& rows, int block, int asked_vectors, Schedule& schedule) {
+void by_block(std::int64_t vectors, int block, int asked_vectors, Schedule& schedule) {
   const bool walks = schedule.split || (!schedule.resident && asked_vectors == 0);
-  const std::int64_t needed = ceil_divide(rows.vectors, block);
+  const std::int64_t needed = ceil_divide(vectors, block);
   const std::int64_t held = asked_vectors > 0 ? asked_vectors : needed;
-  schedule.resident = !walks && held >= needed && held <= most_held_vectors;
-  schedule.items = static_cast<int>(asked_vectors > 0   ? asked_vectors
-                                    : schedule.resident ? held
-                                    : walks             ? schedule.items
-                                                        : usual_step);
-  schedule.lanes = block;
-  schedule.rows = 1;
+  const bool resident = !walks && held >= needed && held <= most_held_vectors;
+  const std::int64_t items = asked_vectors > 0 ? asked_vectors : resident ? held : walks ? schedule.items : usual_step;
+  take_by_block(schedule, block, static_cast<int>(items), resident);
   schedule.grid = 0;
 }
 
-std::string by_cluster(const Kernel& kernel, const Extents& extents, const Rows& rows, int block, int asked_vectors,
+std::string by_cluster(const Kernel& kernel, const Extents& extents, std::int64_t vectors, int block, int asked_vectors,
                        Schedule& schedule) {
-  const int in_registers = schedule.items - schedule.tile;
-  const std::int64_t needed = ceil_divide(rows.vectors, std::int64_t{block} * schedule.cluster);
+  const std::int64_t needed = ceil_divide(vectors, std::int64_t{block} * schedule.cluster);
   if (asked_vectors > 0 && asked_vectors < needed)
     return fmt::format("{} blocks of {} threads hold a row together with {} elements per thread", schedule.cluster,
                        block, needed * schedule.vector);
-  schedule.items = static_cast<int>(std::max<std::int64_t>(needed, asked_vectors));
-  schedule.tile = std::max(0, schedule.items - in_registers);
-  schedule.lanes = block * schedule.cluster;
-  schedule.block = block;
+  hold_by_cluster(schedule, block, schedule.cluster, vectors, schedule.items - schedule.tile, asked_vectors);
   const std::uint64_t bytes = launch_shape(kernel, schedule, extents).shared_bytes;
   if (bytes <= opted_shared) return "";
   return fmt::format("a row in {} blocks of {} threads takes {} bytes of shared memory from each, more than there are",
@@ -174,42 +149,31 @@ std::string by_cluster(const Kernel& kernel, const Extents& extents, const Rows&
 
 std::string wish_rows(const Kernel& kernel, const Extents& extents, const LaunchWish& wish, Schedule& schedule) {
   if (wish.items % schedule.vector != 0) return not_whole(wish.items, schedule.vector);
-  const Rows rows = rows_of(kernel, extents, schedule.vector);
+  const std::int64_t length = row_extents(kernel, extents).length, vectors = ceil_divide(length, schedule.vector);
   const int asked = wish.items / schedule.vector;
   const int block = wish.threads() > 0 ? static_cast<int>(wish.threads()) : schedule.block;
   const int before = schedule.block;
-  if (block <= warp) schedule.split = false;  // blocks that share a row join warps first
+  if (block <= warp_threads) schedule.split = false;  // blocks that share a row join warps first
   schedule.min_blocks = asked > 0 ? 0 : scaled_min_blocks(schedule, block);
   if (schedule.cluster > 1) {
-    const std::string problem = by_cluster(kernel, extents, rows, block, asked, schedule);
+    const std::string problem = by_cluster(kernel, extents, vectors, block, asked, schedule);
     if (!problem.empty()) return problem;
-  } else if (schedule.lanes <= warp) {
-    if (asked > 0 && !by_lanes(rows, asked, schedule)) by_block(rows, block, asked, schedule);
+  } else if (schedule.lanes <= warp_threads) {
+    if (asked > 0 && !by_lanes(vectors, asked, schedule)) by_block(vectors, block, asked, schedule);
   } else if (block != before || asked > 0) {
-    if (block > warp ||
-        !by_lanes(rows, asked > 0 ? asked : static_cast<int>(ceil_divide(rows.vectors, warp)), schedule))
-      by_block(rows, block, asked, schedule);
+    if (block > warp_threads ||
+        !by_lanes(vectors, asked > 0 ? asked : static_cast<int>(ceil_divide(vectors, warp_threads)), schedule))
+      by_block(vectors, block, asked, schedule);
   }
   schedule.block = block;
-  const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
-  schedule.whole_rows = schedule.resident ? rows.length == tile : rows.length % tile == 0;
+  set_whole_rows(schedule, length);
   return "";
 }
 
 // ------------------------------------------------------------------ columns
-std::uint64_t column_shared_bytes(const Kernel& kernel, const Schedule& schedule) {
-  std::uint64_t bytes = 0;
-  for (const auto& pass : stages_of(kernel).passes)
-    bytes += static_cast<std::uint64_t>(schedule.vector) * static_cast<std::uint64_t>(schedule.block) *
-             state_bytes(kernel, pass);
-  return bytes;
-}
-
 std::string wish_columns(const Kernel& kernel, const Extents& extents, const LaunchWish& wish, Schedule& schedule) {
   if (wish.items % schedule.vector != 0) return not_whole(wish.items, schedule.vector);
-  std::int64_t kept = 1, reduced = 1;
-  for (int axis = 0; axis < kernel.rank; ++axis)
-    (axis < kernel.rank - kernel.reduced ? kept : reduced) *= extents.loop[static_cast<std::size_t>(axis)];
+  const auto [kept, reduced] = row_extents(kernel, extents);
   const int block = wish.threads() > 0 ? static_cast<int>(wish.threads()) : schedule.block;
   const std::int64_t vectors = kept / schedule.vector;
   std::int64_t along = std::max(1, schedule.block / schedule.columns);
@@ -223,7 +187,7 @@ std::string wish_columns(const Kernel& kernel, const Extents& extents, const Lau
   }
   schedule.columns =
       static_cast<int>(std::max<std::int64_t>(1, std::min(vectors, block / std::min<std::int64_t>(along, block))));
-  if (const std::uint64_t bytes = column_shared_bytes(kernel, schedule); bytes > static_shared)
+  if (const std::uint64_t bytes = columns_shared_bytes(kernel, schedule); bytes > static_shared)
     return fmt::format(
         "{} threads with {} columns each join their states through {} bytes of shared memory; a kernel "
         "declares at most {}",
@@ -237,20 +201,20 @@ std::string wish_scan(const Kernel& kernel, const Extents& extents, const Launch
   const int block = wish.threads() > 0 ? static_cast<int>(wish.threads()) : schedule.block;
   const int asked = wish.items / schedule.vector;
   schedule.min_blocks = asked > 0 ? 0 : scaled_min_blocks(schedule, block);
-  const Rows rows = rows_of(kernel, extents, schedule.vector);
+  const std::int64_t length = row_extents(kernel, extents).length, vectors = ceil_divide(length, schedule.vector);
   if (schedule.lanes == 0) {
     constexpr int most_looking_back = 32;  // threads side by side whose pieces look back
     const int across = std::max(1, schedule.columns * block / schedule.block);
     schedule.columns = schedule.split ? std::min(across, most_looking_back) : across;
     schedule.rows = block / schedule.columns;
-  } else if (schedule.lanes > warp) {
+  } else if (schedule.lanes > warp_threads) {
     schedule.lanes = block;  // of one warp too: lanes > 32 means a block
-    if (block <= warp) return "a block that scans a long row has 64 threads or more";
+    if (block <= warp_threads) return "a block that scans a long row has 64 threads or more";
   } else if (asked > 0) {
-    const std::int64_t lanes = ceil_divide(rows.vectors, asked);
-    if (lanes > warp)
-      return fmt::format("the lanes of one warp share a row of {} elements; ask for items of {} or more", rows.length,
-                         ceil_divide(rows.vectors, warp) * schedule.vector);
+    const std::int64_t lanes = ceil_divide(vectors, asked);
+    if (lanes > warp_threads)
+      return fmt::format("the lanes of one warp share a row of {} elements; ask for items of {} or more", length,
+                         ceil_divide(vectors, warp_threads) * schedule.vector);
     schedule.lanes = power_of_two_up(lanes);
   }
   if (asked > 0) schedule.items = asked;
@@ -269,7 +233,7 @@ std::string check(const LaunchWish& wish, bool elementwise) {
         "a block of {}x{}x{}: how the threads of a reduction stand follows from its schedule; ask for "
         "their number",
         wish.block[0], wish.block[1], wish.block[2]);
-  if (threads < warp || power_of_two_up(threads) != threads)
+  if (threads < warp_threads || power_of_two_up(threads) != threads)
     return fmt::format("a block of {} threads: reductions and scans take 32, 64, 128, 256, 512 or 1024", threads);
   return "";
 }

@@ -13,6 +13,7 @@
 #include "codegen/ir/reduction.h"
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/row_mapping.h"
 #include "codegen/schedule/state_bytes.h"
 #include "codegen/schedule/vector_width.h"
 #include "support/check.h"
@@ -28,12 +29,6 @@ constexpr int largest_cluster = 16;
 /// Of the groups of multiprocessors within which a cluster lies; the largest cluster leaves the rest of one idle.
 constexpr int group_multiprocessors = 18;
 constexpr int cluster_vectors = 16;  ///< of 16 bytes per thread of a cluster: 12 in shared memory, 4 in registers
-
-std::int64_t product(const Extents& extents, std::size_t first, std::size_t end) {
-  std::int64_t result = 1;
-  for (std::size_t axis = first; axis < end; ++axis) result *= extents.loop[axis];
-  return result;
-}
 
 /// What one call asks of the schedule.
 struct RowWork {
@@ -57,6 +52,11 @@ bool moves_along_rows(const Kernel& kernel, const Access& access) {
   return !access.iota && is_per_element(kernel, access);
 }
 
+/// Stands for elements along the row that are found by index.
+bool finds_along_rows(const Kernel& kernel, const Access& access) {
+  return access.gathers > 0 && is_per_element(kernel, access);
+}
+
 /// Read from the caches by every row.
 bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
   return kernel.rank > kernel.reduced && std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
@@ -65,14 +65,18 @@ bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
 
 /// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand.
 int choose_vector(const Kernel& kernel, const Extents& extents) {
-  const auto moves = [&](const Access& access) { return moves_along_rows(kernel, access); };
-  const auto counts = [&](const Access& access) { return moves(access) && !is_shared_by_rows(kernel, access); };
+  const auto finds = [&](const Access& access) { return finds_along_rows(kernel, access); };
+  const auto moves = [&](const Access& access) { return moves_along_rows(kernel, access) || finds(access); };
+  const auto counts = [&](const Access& access) {
+    return finds(access) || (moves(access) && !is_shared_by_rows(kernel, access));
+  };
   const int widest = static_cast<int>(widest_element(kernel, moves));
   const std::int64_t inner = extents.loop.back();
   for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (inner % vector != 0 && (kernel.reduced > 1 || inner < 8 * vector)) continue;
     const auto is_whole = [&](const Access& access) {
-      const auto width = static_cast<int>(std::min<std::size_t>(access.alignment, access_bytes) / size_of(access.type));
+      const auto width =
+          static_cast<int>(std::min<std::size_t>(access.alignment, access_bytes) / element_bytes(access));
       return is_contiguous(kernel, access) && width >= vector;
     };
     if (most_bytes_move_whole(kernel, counts, is_whole)) return vector;
@@ -82,15 +86,18 @@ int choose_vector(const Kernel& kernel, const Extents& extents) {
 
 RowWork work_of(const Kernel& kernel, const Extents& extents) {
   const Stages stages = stages_of(kernel);
-  const auto kept = static_cast<std::size_t>(kernel.rank - kernel.reduced);
   RowWork work;
-  work.rows = product(extents, 0, kept);
-  work.length = product(extents, kept, extents.loop.size());
+  const RowExtents row = row_extents(kernel, extents);
+  work.rows = row.rows;
+  work.length = row.length;
   work.chain = stages.passes.size() > 1 || stages.has_element_outputs;
   work.vector = choose_vector(kernel, extents);
   const std::vector<char> held = held_accesses(kernel);
   std::size_t bytes = 0;
-  for (std::size_t a = 0; a < held.size(); ++a) bytes += held[a] ? size_of(kernel.accesses[a].type) : 0;
+  for (std::size_t a = 0; a < held.size(); ++a) {
+    const Access& access = kernel.accesses[a];
+    bytes += held[a] || finds_along_rows(kernel, access) ? element_bytes(access) : 0;
+  }
   work.bytes = static_cast<std::int64_t>(bytes);
   work.registers = std::max(1, static_cast<int>(bytes) * work.vector / 4);
   return work;
@@ -154,11 +161,9 @@ void read_ahead(Schedule& schedule, const RowWork& work, const DeviceTraits& dev
 
 /// Lanes of a warp for a short row; several rows at a time where each thread would have little in flight.
 void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
-  schedule.lanes = std::min(32, power_of_two_up(work.vectors()));
-  schedule.items = bucket(ceil_divide(work.vectors(), schedule.lanes));
-  if (schedule.lanes * schedule.items * schedule.vector == 1) schedule.lanes = 2;  // there is always something to join
+  const int lanes = std::min(warp_threads, power_of_two_up(work.vectors()));
+  hold_by_lanes(schedule, lanes, bucket(ceil_divide(work.vectors(), lanes)));
   schedule.block = 256;
-  schedule.resident = true;
   const int registers = schedule.items * work.registers;
   const std::int64_t groups = schedule.block / schedule.lanes;
   while (schedule.rows < 4 && schedule.rows * 2 * registers <= held_registers / 2 &&
@@ -175,13 +180,13 @@ bool few_and_long(const RowWork& work, const DeviceTraits& device) {
 void step_over_row(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
   const std::int64_t vectors = work.vectors();
   schedule.split = !work.chain && few_and_long(work, device);
-  schedule.block = schedule.split ? split_block : vectors >= 4096 ? 1024 : vectors >= 1024 ? 512 : 256;
-  schedule.items = std::clamp(held_registers / (schedule.block == 1024 ? 2 : 1) / work.registers, 1, 16);
-  while (schedule.items > 1 && vectors < std::int64_t{schedule.block} * schedule.items) schedule.items /= 2;
-  while (schedule.split && schedule.items > 1 &&
-         ceil_divide(vectors, std::int64_t{schedule.block} * schedule.items) * work.rows < 2 * device.multiprocessors)
-    schedule.items /= 2;  // many blocks before many loads
-  schedule.lanes = schedule.block;
+  const int block = schedule.split ? split_block : vectors >= 4096 ? 1024 : vectors >= 1024 ? 512 : 256;
+  int items = std::clamp(held_registers / (block == 1024 ? 2 : 1) / work.registers, 1, 16);
+  while (items > 1 && vectors < std::int64_t{block} * items) items /= 2;
+  while (schedule.split && items > 1 &&
+         ceil_divide(vectors, std::int64_t{block} * items) * work.rows < 2 * device.multiprocessors)
+    items /= 2;  // many blocks before many loads
+  take_by_block(schedule, block, items, false);
 }
 
 /// Bytes of the states of all passes in the shared memory of a block.
@@ -215,16 +220,11 @@ bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work
     while (cluster < largest_cluster && work.rows * cluster <= device.multiprocessors &&
            work.vectors() >= std::int64_t{cluster} * 2 * block)
       cluster *= 2;
-    schedule.block = block;
-    schedule.cluster = cluster;
-    schedule.lanes = block * cluster;
-    schedule.items = static_cast<int>(ceil_divide(work.vectors(), schedule.lanes));
     const int clusters = std::max(1, device.multiprocessors / group_multiprocessors);
     const bool in_turn = cluster == largest_cluster && block == 1024 && work.rows > clusters;
     if (in_turn) schedule.grid = clusters * cluster;
-    schedule.tile =
-        std::max(0, schedule.items - std::max(1, (in_turn && work.registers <= 4 ? 12 : 16) / work.registers));
-    schedule.resident = true;
+    const int in_registers = std::max(1, (in_turn && work.registers <= 4 ? 12 : 16) / work.registers);
+    hold_by_cluster(schedule, block, cluster, work.vectors(), in_registers);
     return true;
   }
   return false;
@@ -274,12 +274,10 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   // Four also suit 16-bit rows of 8 KB and more: smaller blocks wait less at their barriers.
   const int of_block = two && work.bytes <= 2 && vectors >= 512 ? std::min(most_items, 16 / work.registers) : wanted;
   const Lanes block = block_lanes(vectors, most_items, of_block, work.chain);
-  if (vectors <= 32 * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
+  if (vectors <= warp_threads * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
   } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {
-    schedule.lanes = schedule.block = block.lanes;
-    schedule.items = block.items;
-    schedule.resident = true;
+    take_by_block(schedule, block.lanes, block.items, true);
   } else if (!work.chain || !share_cluster(schedule, kernel, work, device)) {
     step_over_row(schedule, work, device);
   }
@@ -291,8 +289,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
                                                                 : 1024;
   schedule.min_blocks = std::max(1, std::min(resident_threads, device.threads_per_multiprocessor) / schedule.block);
   if (schedule.resident && schedule.lanes == schedule.block && much) read_ahead(schedule, work, device);
-  const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
-  schedule.whole_rows = schedule.resident ? work.length == tile : work.length % tile == 0;
+  set_whole_rows(schedule, work.length);
   schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
                                 schedule.lanes, schedule.items, schedule.vector,
                                 schedule.cluster > 1 ? fmt::format("held by {} blocks together", schedule.cluster)
@@ -305,8 +302,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
 }
 
 LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents) {
-  const auto kept = static_cast<std::size_t>(kernel.rank - kernel.reduced);
-  const std::int64_t rows = product(extents, 0, kept), length = product(extents, kept, extents.loop.size());
+  const auto [rows, length] = row_extents(kernel, extents);
   LaunchShape shape;
   shape.block[0] = static_cast<std::uint32_t>(schedule.block);
   if (schedule.split) {
@@ -324,7 +320,8 @@ LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, co
     shape.grid[0] =
         static_cast<std::uint32_t>(schedule.grid > 0 ? std::min<std::int64_t>(blocks, schedule.grid) : blocks);
     shape.cluster = static_cast<std::uint32_t>(schedule.cluster);
-    std::int64_t bytes = shared_states(kernel, schedule.block / 32, schedule.cluster * (schedule.grid > 0 ? 2 : 1));
+    std::int64_t bytes =
+        shared_states(kernel, schedule.block / warp_threads, schedule.cluster * (schedule.grid > 0 ? 2 : 1));
     const std::vector<char> held = held_accesses(kernel);
     for (std::size_t a = 0; a < held.size(); ++a)
       bytes += held[a] * std::int64_t{schedule.tile} * schedule.block * schedule.vector *

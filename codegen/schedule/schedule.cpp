@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/partition.h"
 #include "codegen/schedule/scatter.h"
 #include "codegen/schedule/transpose.h"
+#include "codegen/schedule/value_order.h"
 #include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
@@ -76,6 +78,15 @@ int heavy_operations(const Kernel& kernel) {
   return heavy;
 }
 
+/// 32-bit registers that hold the loads of one thread; results take the places of operands.
+int operand_registers(const Kernel& kernel, int elements) {
+  std::size_t bytes = 0;
+  for (const Access& access : kernel.accesses) {
+    if (!access.iota && !access.store) bytes += size_of(access.type) * static_cast<std::size_t>(elements);
+  }
+  return static_cast<int>(bytes / 4);
+}
+
 /// A long body times a wide vector costs registers and compile time and gains nothing where arithmetic sets the pace:
 /// more than one heavy operation per four bytes moved.
 int limit_by_body(const Kernel& kernel, int vector, int bytes) {
@@ -84,18 +95,14 @@ int limit_by_body(const Kernel& kernel, int vector, int bytes) {
   std::size_t moved = 0;
   for (const Access& access : kernel.accesses) moved += access.iota ? 0 : size_of(access.type);
   const bool bound_by_arithmetic = static_cast<std::size_t>(heavy) * 4 > moved;
-  const auto too_long = [&](int v) { return (bound_by_arithmetic && heavy * v > 64) || nodes * v > 2048; };
+  // Values that wait for others; a thread holds them once for each element.
+  const int held = nodes > 100 ? order_values(kernel.body, recomputed_nodes(kernel.body)).registers : 0;
+  const auto crowded = [&](int v) { return held * v > 192 || operand_registers(kernel, v) > 256; };
+  const auto too_long = [&](int v) {
+    return (bound_by_arithmetic && heavy * v > 64) || nodes * v > 2048 || crowded(v);
+  };
   while (vector > 1 && vector * bytes > 4 && too_long(vector)) vector /= 2;
   return vector;
-}
-
-/// 32-bit registers that hold the loads of one thread; results take the places of operands.
-int operand_registers(const Kernel& kernel, int elements) {
-  std::size_t bytes = 0;
-  for (const Access& access : kernel.accesses) {
-    if (!access.iota && !access.store) bytes += size_of(access.type) * static_cast<std::size_t>(elements);
-  }
-  return static_cast<int>(bytes / 4);
 }
 
 /// Blocks per multiprocessor to promise: 64 registers per thread for ordinary bodies, so that all loads are issued
@@ -284,7 +291,7 @@ LaunchShape launch_shape(const Kernel& kernel, const Schedule& schedule, const E
   } else if (schedule.form == Template::flat) {
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);
     shape.grid[0] = grid_x(ceil_divide(inner, std::int64_t{schedule.block} * schedule.vector * schedule.items));
-    if (schedule.bins > 0) shape.grid[0] = std::min(shape.grid[0], static_cast<std::uint32_t>(schedule.grid));
+    if (schedule.grid > 0) shape.grid[0] = std::min(shape.grid[0], static_cast<std::uint32_t>(schedule.grid));
   } else if (schedule.form == Template::dense) {
     shape.block[0] = static_cast<std::uint32_t>(schedule.block);
     shape.grid[0] = grid_x(ceil_divide(element_count(extents), std::int64_t{schedule.block} * schedule.vector));

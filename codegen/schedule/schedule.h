@@ -64,6 +64,7 @@ struct DeviceTraits {
   std::size_t l2_bytes = 0;
   int cpu_vector_bits = 256;
   int compute_capability = 90;  ///< 10 * major + minor; clusters need 90
+  int argument_bytes = 32764;   ///< of one kernel; 4096 before CUDA 12.1 and before compute capability 7.0
 };
 
 /// Facts of one call that choose among variants; only classes derived from them enter the key.

@@ -203,7 +203,10 @@ class Array : public detail::ArrayBase<Array<T>, T>,
 
  public:
   Array() = default;
-  /// Uninitialised elements in C order on the current device.
+  /// Uninitialised elements in C order on the current device: Array<float> a({rows, columns}), b(n). (From braces
+  /// directly, not through a Shape: an Array of braces would be as good.)
+  explicit Array(std::initializer_list<detail::Extent> extents, detail::Where w = detail::Where::current())
+      : Array(Shape(extents, w), w) {}
   explicit Array(const Shape& shape, detail::Where w = detail::Where::current())
       : Base(detail::allocate(Base::dtype, shape.data(), shape.rank(), w)) {}
   Array(const Shape& shape, Device device, detail::Where w = detail::Where::current())
@@ -216,6 +219,13 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   Array(X&& x, detail::Where w = detail::Where::current()) {
     detail::assign<true, Base::dtype>(
         this->handle_, detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>), w);
+  }
+
+  template <detail::host_memory X>
+    requires(!std::is_convertible_v<const X&, Shape>)
+  Array(const X&) {
+    static_assert(detail::no_dtype<X>::value,
+                  "kiln: an array of host memory is made by copying: kl::from_host(values)");
   }
 
   Array& operator=(Array&& other) noexcept {
@@ -307,6 +317,11 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     }
   }
 };
+
+/// kl::Array y = a + b: the elements' type is the expression's.
+template <class X>
+  requires(detail::array_operand<X> || detail::host_memory<std::remove_cvref_t<X>>)
+Array(X&&) -> Array<typename std::remove_cvref_t<X>::value_type>;
 
 namespace detail {
 

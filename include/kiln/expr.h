@@ -28,12 +28,16 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
   template <class T>
   auto astype(detail::Where w = detail::Where::current()) const;
 
-  /// Arrays have many values, and expressions none yet: neither can steer C++ control flow.
+  /// Arrays have many values, and expressions none yet: neither can steer C++ control flow, nor is it a number.
   template <class B = bool>
-  explicit operator B() const {
-    static_assert(detail::no_dtype<B>::value,
+    requires(detail::number<B>)
+  explicit(std::is_same_v<B, bool>) operator B() const {
+    static_assert(!std::is_same_v<B, bool>,
                   "kiln: an array in if, ?: or while has many values; use kl::where(condition, a, b), or kl::any and "
                   "kl::all with .item()");
+    static_assert(std::is_same_v<B, bool>,
+                  "kiln: an expression is no number yet; .item() computes it and waits: "
+                  "float total = kl::sum(x).item()");
     return B{};
   }
 

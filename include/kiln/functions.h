@@ -7,14 +7,14 @@ namespace kiln {
 
 #define KILN_FUNCTION_1(id)                                    \
   template <class X>                                           \
-    requires(detail::any_operand<X>)                           \
+    requires(detail::function_operands<X>)                     \
   auto id(X&& a, detail::Where w = detail::Where::current()) { \
     using A = std::remove_cvref_t<X>;                          \
     KILN_COMPOSE_UNARY(Op::id, A, a, detail::take_of<X>(), w)  \
   }
 #define KILN_FUNCTION_2(id)                                                                \
   template <class X, class Y>                                                              \
-    requires(detail::any_operand<X, Y>)                                                    \
+    requires(detail::function_operands<X, Y>)                                              \
   auto id(X&& a, Y&& b, detail::Where w = detail::Where::current()) {                      \
     using A = std::remove_cvref_t<X>;                                                      \
     using B = std::remove_cvref_t<Y>;                                                      \
@@ -23,7 +23,7 @@ namespace kiln {
   }
 #define KILN_FUNCTION_3(id)                                                                           \
   template <class X, class Y, class Z>                                                                \
-    requires(detail::any_operand<X, Y, Z>)                                                            \
+    requires(detail::function_operands<X, Y, Z>)                                                      \
   auto id(X&& a, Y&& b, Z&& c, detail::Where w = detail::Where::current()) {                          \
     return detail::ternary<Op::id>(w, static_cast<X&&>(a), static_cast<Y&&>(b), static_cast<Z&&>(c)); \
   }
@@ -57,7 +57,7 @@ namespace kiln {
 
 /// Converts the elements to T with the rules of the conversion table: floats to integers saturate, NaN gives 0.
 template <class T, class X>
-  requires(detail::any_operand<X>)
+  requires(detail::function_operands<X>)
 auto cast(X&& x, detail::Where w = detail::Where::current()) {
   if constexpr (detail::role_of<X> == detail::Role::traced) {
     return x.template astype<T>(w);
@@ -68,7 +68,7 @@ auto cast(X&& x, detail::Where w = detail::Where::current()) {
 
 /// Elements of `a` where the condition holds (is not 0), else of `b`.
 template <class C, class A, class B>
-  requires(detail::any_operand<C, A, B>)
+  requires(detail::function_operands<C, A, B>)
 auto where(C&& condition, A&& a, B&& b, detail::Where w = detail::Where::current()) {
   using Condition = detail::Operand<std::remove_cvref_t<C>>;
   if constexpr (Condition::role == detail::Role::array && Condition::type.type != DType::b1) {
@@ -78,9 +78,18 @@ auto where(C&& condition, A&& a, B&& b, detail::Where w = detail::Where::current
   }
 }
 
+template <class C, class... A>
+  requires(sizeof...(A) < 2)
+C where(const C& condition, const A&...) {
+  static_assert(sizeof...(A) == 2,
+                "kiln: kl::where takes a condition and two values, kl::where(x > 0, x, 0); it does not list positions: "
+                "see kl::index and kl::count_nonzero");
+  return condition;
+}
+
 /// The i64 coordinate of each element of `x` along `axis`; negative axes count from the end.
 template <class X>
-  requires(detail::any_operand<X>)
+  requires(detail::function_operands<X>)
 auto index(const X& x, int axis, detail::Where w = detail::Where::current()) {
   if constexpr (detail::role_of<X> == detail::Role::traced) {
     detail::Recorder& recorder = x.recorder();

@@ -176,6 +176,8 @@ class Gufunc {
   Inspection inspect(const A&... arguments) const {
     return jit_.inspect(arguments...);
   }
+  /// What its calls were compiled for: see Jit::specializations.
+  Specializations specializations() const { return jit_.specializations(); }
 
  private:
   /// Ranks and extents of the operands, inputs first.

@@ -150,4 +150,56 @@ class Inspection {
   detail::Inspection* data_;
 };
 
+/// One variant that a compiled function was compiled to. Numbers that are not known are -1.
+struct Specialization {
+  Text signature;     ///< "(f32[2d], f32[1d], f32)": arrays with their ranks, then the numbers
+  Text layouts;       ///< "(contiguous, broadcast)": how its kernels walk over each array, see docs/reference.md
+  Text device;        ///< "cuda:0", or the architecture of f.compile: "sm_90"
+  Text kernels;       ///< names, with ", " between them
+  std::int64_t runs;  ///< calls that launched it, on any thread
+  int registers;      ///< of its hungriest kernel
+  double compile_ms;  ///< what its compiles took in this process; 0 where all came from a cache
+  bool from_cache;    ///< nothing was compiled: every kernel came from the disk, a bundle or another function
+};
+
+namespace detail {
+
+/// Filled and owned by the library.
+struct Specializations {
+  const Specialization* items = nullptr;
+  unsigned count = 0;
+  Text table;
+};
+KILN_API void destroy(Specializations*) noexcept;
+
+}  // namespace detail
+
+/// What f.specializations() tells, as of that moment. Prints a table to streams.
+class Specializations {
+ public:
+  explicit Specializations(detail::Specializations* p) : data_(p) {}
+  Specializations(Specializations&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
+  Specializations& operator=(Specializations&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~Specializations() {
+    if (data_) detail::destroy(data_);
+  }
+  std::size_t size() const { return data_->count; }
+  const Specialization* begin() const { return data_->items; }
+  const Specialization* end() const { return data_->items + data_->count; }
+  const Specialization& operator[](std::size_t i) const { return data_->items[i]; }
+  /// The table that prints.
+  Text text() const { return data_->table; }
+  template <class Stream>
+    requires(requires(Stream& s) { s.write("", 0L); })
+  friend Stream& operator<<(Stream& stream, const Specializations& list) {
+    return stream << list.text();
+  }
+
+ private:
+  detail::Specializations* data_;
+};
+
 }  // namespace kiln

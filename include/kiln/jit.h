@@ -112,18 +112,18 @@ class Jit {
   }
   /// The same for an architecture that need not be present, e.g. "sm_90".
   template <class... A>
-  Inspection inspect_for(const char* arch, const A&... arguments) const {
-    detail::Request request{.kind = detail::Request::inspect, .arch = arch};
+  Inspection inspect_for(detail::ArchName arch, const A&... arguments) const {
+    detail::Request request{.kind = detail::Request::inspect, .arch = arch.name, .where = arch.where};
     detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, request, arguments...);
     return Inspection(request.inspection);
   }
   /// Compiles ahead of the first call, without a GPU: array arguments as kl::Sig<T, rank>, numbers by their type. No
   /// architectures mean the current device. Work of more than half a second shows its progress on stderr.
   template <class... S>
-  void compile(const CompileFor& what) const {
+  void compile(const CompileFor& what, detail::Where w = detail::Where::current()) const {
     const detail::CompileProgress progress(name_, what.archs);
-    for (const char* arch : what.archs) precompile<S...>(arch, progress, std::index_sequence_for<S...>{});
-    if (what.archs.empty()) precompile<S...>(nullptr, progress, std::index_sequence_for<S...>{});
+    for (const char* arch : what.archs) precompile<S...>({arch, w}, progress, std::index_sequence_for<S...>{});
+    if (what.archs.empty()) precompile<S...>({nullptr, w}, progress, std::index_sequence_for<S...>{});
   }
 
   /// From here on a call with argument types and ranks that the function was neither called with nor compiled for
@@ -131,15 +131,20 @@ class Jit {
   /// Objects made of one lambda without captures are sealed together.
   void seal() const { detail::seal(group()); }
 
+  /// The variants that this function was compiled to so far, by calls and by f.compile, with signature, layouts,
+  /// device, runs, registers, time and origin: std::cout << f.specializations(). Objects made of one lambda without
+  /// captures have them together. Calls inside another compiled function are part of that one.
+  Specializations specializations() const { return Specializations(detail::specializations(group())); }
+
   // For the library's templates.
   template <class... S, std::size_t... I>
-  void precompile(const char* arch, const detail::CompileProgress& progress, std::index_sequence<I...>) const {
+  void precompile(detail::ArchName arch, const detail::CompileProgress& progress, std::index_sequence<I...>) const {
     using T = detail::Tracer<F, std::index_sequence<I...>, decltype(detail::SignatureArgument<S>::make(false, I))...>;
     // Sizes that are multiples of the vector, and others: the two variants that new arrays meet.
     for (const bool odd : {false, true}) {
-      detail::Request request{.kind = detail::Request::precompile, .arch = arch};
+      detail::Request request{.kind = detail::Request::precompile, .arch = arch.name, .where = arch.where};
       T::call(*this, request, detail::SignatureArgument<S>::make(odd, I)...);
-      progress.advance(arch);
+      progress.advance(arch.name);
     }
   }
   template <class... A>

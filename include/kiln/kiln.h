@@ -1,7 +1,8 @@
 // kiln/kiln.h -- everything: include this.
 #pragma once
 
-#include <span>  // for kl::from_host(std::span{...}, shape)
+#include <span>   // for kl::from_host(std::span{...}, shape)
+#include <tuple>  // for several results: without it std::tuple(a, b) is a page of errors; 10 ms
 
 // In order of dependence, each header first from here: error messages then list few "included from" lines.
 // clang-format off
@@ -28,6 +29,7 @@
 #include <kiln/array.h>
 #include <kiln/inspect.h>
 #include <kiln/eval.h>
+#include <kiln/print.h>
 #include <kiln/create.h>
 #include <kiln/scatter.h>
 #include <kiln/options.h>
@@ -42,5 +44,6 @@
 #include <kiln/graph.h>
 #include <kiln/random.h>
 #include <kiln/npy.h>
+#include <kiln/bundle.h>
 #include <kiln/error.h>
 // clang-format on

@@ -100,10 +100,13 @@ class RawKernel {
   }
   /// Compiles into the caches ahead of the first launch, without a GPU: k.compile({.archs = {"sm_80", "sm_90"}}). No
   /// architectures mean the current device.
-  void compile(const CompileFor& what = {}) const {
-    for (const char* arch : what.archs) detail::compile_raw(*program_, arch);
-    if (what.archs.empty()) detail::compile_raw(*program_, nullptr);
+  void compile(const CompileFor& what = {}, detail::Where w = detail::Where::current()) const {
+    for (const char* arch : what.archs) detail::compile_raw(*program_, arch, w);
+    if (what.archs.empty()) detail::compile_raw(*program_, nullptr, w);
   }
+  /// One row per device that it was loaded on and per architecture that it was compiled for: see
+  /// Jit::specializations. The signature is the list of parameters.
+  Specializations specializations() const { return Specializations(detail::specializations(*program_)); }
 
  private:
   detail::RawProgram* program_;

@@ -133,29 +133,32 @@ KILN_SCAN(cummax)
 KILN_SCAN(cummin)
 #undef KILN_SCAN
 
-/// Joins the elements with a function of the user's, which must be associative and commutative and capture nothing:
+/// Joins the elements with a function of the user's, which must be associative and commutative:
 /// kl::reduce(x, axis, 0.0f, [](auto a, auto b) { return a + b; }). `identity`, a number, joined with any value gives
 /// that value, and is the result of no elements. The result has the operand's type. Two or three values are joined at
-/// once as std::tuple: of expressions, of identities, in and out of the function; the result is a std::tuple.
+/// once as std::tuple: of expressions, of identities, in and out of the function; the result is a std::tuple. C++
+/// numbers that the function captures are constants of the kernel: each value of them is compiled once. What changes
+/// often, arrays and traced values go into the tuple.
 template <class X, class I, class F>
   requires(detail::combines<F>)
-auto reduce(const X& x, detail::AxisOption axes, const I& identity, F, detail::AxisOption keep = detail::Unset{},
-            detail::Where w = detail::Where::current()) {
-  return detail::combine<F>(w, x, identity, detail::reduction_call(detail::Reducing::reduce, w, axes, keep));
+auto reduce(const X& x, detail::AxisOption axes, const I& identity, const F& function,
+            detail::AxisOption keep = detail::Unset{}, detail::Where w = detail::Where::current()) {
+  return detail::combine(w, x, identity, function, detail::reduction_call(detail::Reducing::reduce, w, axes, keep));
 }
 template <class X, class I, class F>
   requires(detail::combines<F>)
-auto reduce(const X& x, const I& identity, F, detail::AxisOption keep = detail::Unset{},
+auto reduce(const X& x, const I& identity, const F& function, detail::AxisOption keep = detail::Unset{},
             detail::Where w = detail::Where::current()) {
-  return detail::combine<F>(w, x, identity, detail::reduction_call(detail::Reducing::reduce, w, keep));
+  return detail::combine(w, x, identity, function, detail::reduction_call(detail::Reducing::reduce, w, keep));
 }
 
 /// The running reduction: element i joins elements 0 to i along the axis, earlier ones on the left. The function must
 /// be associative; the rest is as for kl::reduce.
 template <class X, class I, class F>
   requires(detail::combines<F>)
-auto scan(const X& x, detail::ScanAxis axis, const I& identity, F, detail::Where w = detail::Where::current()) {
-  return detail::combine<F>(w, x, identity, detail::reduction_call(detail::Reducing::scan, w, axis));
+auto scan(const X& x, detail::ScanAxis axis, const I& identity, const F& function,
+          detail::Where w = detail::Where::current()) {
+  return detail::combine(w, x, identity, function, detail::reduction_call(detail::Reducing::scan, w, axis));
 }
 
 }  // namespace kiln

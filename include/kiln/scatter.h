@@ -17,6 +17,7 @@
 //   at
 //             compile time for floating updates of integers and complex ones of reals
 //   stream    asynchronous on the current stream of the thread
+//   inspect   kl::scatter_add.inspect(target, indices, updates, axis) tells what a call runs, without running it
 //
 // They are statements, not expressions: a kl::jit function computes indices and updates, the caller scatters them.
 #pragma once
@@ -58,8 +59,9 @@ auto with_parts(const X& x, Visit visit) {
   }
 }
 
-template <Scattering Operation, class X, class I, class U>
-void scatter_as(X& target, const I& indices, const U& updates, bool unordered, std::int64_t axis, Where where) {
+/// Calls `run(sites, call, target, indices, updates)` with everything of a scatter in place.
+template <Scattering Operation, class X, class I, class U, class Run>
+void with_scatter(X& target, const I& indices, const U& updates, bool unordered, std::int64_t axis, Run run) {
   constexpr DType type = std::remove_cvref_t<X>::dtype;
   static_assert(
       role_of<I> != Role::traced && role_of<U> != Role::traced,
@@ -75,49 +77,86 @@ void scatter_as(X& target, const I& indices, const U& updates, bool unordered, s
   const ScatterCall call{Operation, unordered, axis, type};
   const Target to = target.target();
   with_parts(indices, [&](const Parts& at) {
-    with_parts(updates, [&](const Parts& values) { scatter(sites, call, *to.handle, at, values, where); });
+    with_parts(updates, [&](const Parts& values) { run(sites, call, *to.handle, at, values); });
   });
 }
 
 template <class X>
 concept scatter_target = requires(X& x) { x.target(); };
 
+/// See kl::scatter_add.
+template <Scattering Operation>
+struct Scatter {
+  template <class X, class I, class U>
+    requires(scatter_target<X>)
+  void operator()(X&& target, const I& indices, const U& updates, TakeAxis axis = 0, Where w = Where::current()) const {
+    run(target, indices, updates, false, axis.value, w);
+  }
+  template <class X, class I, class U>
+    requires(scatter_target<X> && Operation == Scattering::add)
+  void operator()(X&& target, const I& indices, const U& updates, TakeAxis axis, Unordered,
+                  Where w = Where::current()) const {
+    run(target, indices, updates, true, axis.value, w);
+  }
+  template <class X, class I, class U>
+    requires(scatter_target<X> && Operation == Scattering::add)
+  void operator()(X&& target, const I& indices, const U& updates, Unordered, Where w = Where::current()) const {
+    run(target, indices, updates, true, 0, w);
+  }
+
+  /// kl::scatter_add.inspect(target, indices, updates, axis): what the call would run, planned and compiled but not
+  /// run, as f.inspect(...) of a compiled function; see kiln/inspect.h. The target is not changed. inspect_for: for
+  /// another architecture ("sm_90"), which need not be present.
+  template <class X, class I, class U>
+    requires(scatter_target<X>)
+  kiln::Inspection inspect(X&& target, const I& indices, const U& updates, TakeAxis axis = 0,
+                           Where w = Where::current()) const {
+    return inspected(target, indices, updates, false, axis.value, nullptr, w);
+  }
+  template <class X, class I, class U>
+    requires(scatter_target<X> && Operation == Scattering::add)
+  kiln::Inspection inspect(X&& target, const I& indices, const U& updates, TakeAxis axis, Unordered,
+                           Where w = Where::current()) const {
+    return inspected(target, indices, updates, true, axis.value, nullptr, w);
+  }
+  template <class X, class I, class U>
+    requires(scatter_target<X>)
+  kiln::Inspection inspect_for(const char* arch, X&& target, const I& indices, const U& updates, TakeAxis axis = 0,
+                               Where w = Where::current()) const {
+    return inspected(target, indices, updates, false, axis.value, arch, w);
+  }
+  template <class X, class I, class U>
+    requires(scatter_target<X> && Operation == Scattering::add)
+  kiln::Inspection inspect_for(const char* arch, X&& target, const I& indices, const U& updates, TakeAxis axis,
+                               Unordered, Where w = Where::current()) const {
+    return inspected(target, indices, updates, true, axis.value, arch, w);
+  }
+
+ private:
+  template <class X, class I, class U>
+  static void run(X& target, const I& indices, const U& updates, bool unordered, std::int64_t axis, Where w) {
+    with_scatter<Operation>(target, indices, updates, unordered, axis,
+                            [&](auto& sites, auto&&... all) { scatter(sites, all..., w); });
+  }
+  template <class X, class I, class U>
+  static kiln::Inspection inspected(X& target, const I& indices, const U& updates, bool unordered, std::int64_t axis,
+                                    const char* arch, Where w) {
+    Inspection* inspection = nullptr;
+    with_scatter<Operation>(target, indices, updates, unordered, axis,
+                            [&](auto& sites, auto&&... all) { inspection = inspect_scatter(sites, all..., arch, w); });
+    return kiln::Inspection(inspection);
+  }
+};
+
 }  // namespace detail
 
-/// target[.., indices, ..] += updates, repeated indices included.
-template <class X, class I, class U>
-  requires(detail::scatter_target<X>)
-void scatter_add(X&& target, const I& indices, const U& updates, detail::TakeAxis axis = 0,
-                 detail::Where w = detail::Where::current()) {
-  detail::scatter_as<detail::Scattering::add>(target, indices, updates, false, axis.value, w);
-}
-template <class X, class I, class U>
-  requires(detail::scatter_target<X>)
-void scatter_add(X&& target, const I& indices, const U& updates, detail::TakeAxis axis, Unordered,
-                 detail::Where w = detail::Where::current()) {
-  detail::scatter_as<detail::Scattering::add>(target, indices, updates, true, axis.value, w);
-}
-template <class X, class I, class U>
-  requires(detail::scatter_target<X>)
-void scatter_add(X&& target, const I& indices, const U& updates, Unordered,
-                 detail::Where w = detail::Where::current()) {
-  detail::scatter_as<detail::Scattering::add>(target, indices, updates, true, 0, w);
-}
-
+/// kl::scatter_add(target, indices, updates, axis = 0): target[.., indices, ..] += updates, repeated indices included.
+/// kl::scatter_add(target, indices, updates, [axis,] kl::unordered) adds floats in any order.
+inline constexpr detail::Scatter<detail::Scattering::add> scatter_add{};
 /// The larger of target and updates, as kl::maximum: NaN wins.
-template <class X, class I, class U>
-  requires(detail::scatter_target<X>)
-void scatter_max(X&& target, const I& indices, const U& updates, detail::TakeAxis axis = 0,
-                 detail::Where w = detail::Where::current()) {
-  detail::scatter_as<detail::Scattering::maximum>(target, indices, updates, false, axis.value, w);
-}
+inline constexpr detail::Scatter<detail::Scattering::maximum> scatter_max{};
 /// The smaller one, as kl::minimum.
-template <class X, class I, class U>
-  requires(detail::scatter_target<X>)
-void scatter_min(X&& target, const I& indices, const U& updates, detail::TakeAxis axis = 0,
-                 detail::Where w = detail::Where::current()) {
-  detail::scatter_as<detail::Scattering::minimum>(target, indices, updates, false, axis.value, w);
-}
+inline constexpr detail::Scatter<detail::Scattering::minimum> scatter_min{};
 
 /// How often each of 0, 1, .., n - 1 occurs; other indices are not counted.
 template <class I>
@@ -134,13 +173,16 @@ Array<std::int64_t> bincount(const I& indices, std::int64_t n, detail::Where w =
 
 /// How many elements lie in each of `bins` equal parts of [lo, hi]: NumPy's rule, part i is [edge i, edge i + 1), the
 /// last one includes hi; elements outside, and NaN, are not counted. Edges are lo + i * ((hi - lo) / bins), in f32 for
-/// f16, bf16 and f32 elements, else in f64.
+/// f16, bf16 and f32 elements, else in f64; equal ends stand for 0.5 more on either side. ShapeError for less than one
+/// part, TypeError for ends that are not finite or not in their order.
 template <class X>
   requires(detail::array_operand<X>)
 Array<std::int64_t> histogram(const X& x, std::int32_t bins, double lo, double hi,
                               detail::Where w = detail::Where::current()) {
   constexpr DType type = detail::Operand<X>::type.type;
   static_assert(!is_complex(type), "kiln: complex numbers have no order");
+  detail::check_histogram(bins, lo, hi, w);
+  if (lo == hi) lo -= 0.5, hi += 0.5;
   using C = std::conditional_t<is_floating(type) && type != DType::f64, float, double>;
   const auto value = cast<C>(x);
   const C first = static_cast<C>(lo), last = static_cast<C>(hi), step = (last - first) / static_cast<C>(bins);

@@ -5,19 +5,24 @@
 
 namespace kiln {
 
-/// Up to 8 extents, strides or axes. Converts from braces and from any contiguous container of integers.
+/// Up to 8 extents, strides or axes. Converts from braces, from any contiguous container of integers and, with one
+/// element, from an integer.
 class Shape {
  public:
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<detail::Extent> values, detail::Where w = detail::Where::current()) {
     for (const detail::Extent e : values) append(e.value, w);
   }
+  template <class I>
+    requires(std::is_integral_v<I> && !std::is_same_v<I, bool>)
+  constexpr Shape(I extent) : rank_(1), values_{static_cast<std::int64_t>(extent)} {}
   template <class C>
-    requires(std::is_class_v<C> &&
-             requires(const C& c) {
-               std::is_integral_v<std::remove_cvref_t<decltype(c.data()[0])>>;
-               c.size();
-             })
+    requires(
+        std::is_class_v<C> &&
+        requires(const C& c) {
+          requires std::is_integral_v<std::remove_cvref_t<decltype(c.data()[0])>>;
+          c.size();
+        } && !requires { C::dtype; })
   Shape(const C& values, detail::Where w = detail::Where::current()) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(values.size()); ++i) {
       append(static_cast<std::int64_t>(values.data()[i]), w);

@@ -4,6 +4,22 @@
 #include <kiln/expr.h>
 
 namespace kiln {
+namespace detail {
+
+/// The axis of shape()[axis], and where it was written.
+struct AxisIndex {
+  int value;
+  Where where;
+  template <class I>
+    requires(std::is_integral_v<I>)
+  AxisIndex(I axis, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
+      : value(static_cast<int>(axis)), where{f, l} {}
+};
+
+}  // namespace detail
+
+class TracedShape;
+
 /// A traced array value with elements of type T: the number of a node in the recorded graph.
 template <class T>
 class Sym : public detail::Operators<Sym<T>>,
@@ -16,6 +32,9 @@ class Sym : public detail::Operators<Sym<T>>,
   Sym(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
 
   int ndim() const { return detail::rank_of(*recorder_, node_); }
+  /// The number of elements and the extents: run-time numbers, which follow from the shapes of the call.
+  WeakSym<std::int64_t> size(detail::Where w = detail::Where::current()) const;
+  TracedShape shape() const;
   template <class U>
   Sym<U> astype(detail::Where w = detail::Where::current()) const {
     detail::require_convertible<dtype, dtype_of<U>>();
@@ -25,8 +44,16 @@ class Sym : public detail::Operators<Sym<T>>,
   template <class B = bool>
   explicit operator B() const {
     static_assert(detail::no_dtype<B>::value,
-                  "kiln: a traced value in if, ?: or while has no value yet; use kl::where(condition, a, b)");
+                  "kiln: a traced value in if, ?: or while has no value yet; use kl::where(condition, a, b), and "
+                  "kl::maximum or kl::minimum for std::max and std::min");
     return B{};
+  }
+  /// Nor can its elements be fetched.
+  template <class B = bool>
+  auto item() const {
+    static_assert(detail::no_dtype<B>::value,
+                  "kiln: a traced value has no value yet: .item() is for the result of the compiled function");
+    return *this;
   }
 
   // For the library's templates.
@@ -87,6 +114,30 @@ class WeakSym : public detail::Operators<WeakSym<C>> {
   bool is_slot_;
 };
 
+/// The shape of a traced value: shape()[0], shape()[-1].
+class TracedShape {
+ public:
+  TracedShape(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
+  int rank() const { return detail::rank_of(*recorder_, node_); }
+  std::size_t size() const { return static_cast<std::size_t>(rank()); }
+  WeakSym<std::int64_t> operator[](detail::AxisIndex axis) const {
+    return {*recorder_, detail::record_extent(*recorder_, node_, axis.value, axis.where)};
+  }
+
+ private:
+  detail::Recorder* recorder_;
+  detail::NodeId node_;
+};
+
+template <class T>
+WeakSym<std::int64_t> Sym<T>::size(detail::Where w) const {
+  return {*recorder_, detail::record_extent(*recorder_, node_, detail::all_axes, w)};
+}
+template <class T>
+TracedShape Sym<T>::shape() const {
+  return {*recorder_, node_};
+}
+
 namespace detail {
 
 template <class X>
@@ -96,6 +147,11 @@ Recorder* recorder_of(const X& x) {
   } else {
     return nullptr;
   }
+}
+/// The recorder of several operands.
+inline Recorder* common_recorder(Recorder* a, Recorder* b, Where where) {
+  if (a && b && a != b) mixed_traces(where);
+  return a ? a : b;
 }
 
 template <class X>
@@ -116,10 +172,10 @@ template <Op O, class... X>
 [[gnu::noinline, gnu::cold]] auto record(Where where, const X&... operands) {
   constexpr bool traced_only = ((Operand<X>::role != Role::array) && ...);
   static_assert(traced_only,
-                "kiln: an array inside a kl::jit lambda; pass arrays to the compiled function as arguments");
+                "kiln: an array inside a traced lambda; pass arrays to the compiled function as arguments");
   constexpr Resolution r = Typed<O, X...>::r;
   Recorder* recorder = nullptr;
-  ((recorder = recorder ? recorder : recorder_of(operands)), ...);
+  ((recorder = common_recorder(recorder, recorder_of(operands), where)), ...);
   unsigned i = 0;
   const NodeId nodes[] = {node_as(*recorder, operands, r.operands[i++], where)...};
   const NodeId node = record_operation(*recorder, O, r.result, nodes, sizeof...(X), where);

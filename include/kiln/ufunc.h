@@ -9,7 +9,7 @@
 //   calls       allocate the result; .into(y)(a, b), [{.block = 256}](a, b) and .inspect(a, b) as for kl::jit. Inside
 //               kl::jit everything is recorded there.
 //   reduce      joins elements along axes (none given: all) into an expression, which fuses. The function takes two
-//               values, returns their type and is associative and commutative; it captures nothing.
+//               values, returns their type and is associative and commutative; numbers that it captures are constants.
 //   accumulate  the running reduction along one axis, an expression of the operand's shape; associative is enough
 //   outer       {x's axes, y's axes}: every element of x with every element of y
 //   reduceat    joins the stretches of the last axis that start at the given places, each up to the next one
@@ -19,7 +19,9 @@
 //               reduction of no elements is a ShapeError.
 #pragma once
 
+#include <kiln/detail/stretches.h>
 #include <kiln/jit.h>
+#include <kiln/reductions.h>
 #include <kiln/shift.h>
 
 namespace kiln {
@@ -47,9 +49,7 @@ constexpr bool require_binary() {
     using S = Sym<typename ElementOf<Operand<X>::type.type>::type>;
     constexpr bool takes_two = std::is_invocable_v<const F&, S, S>;
     static_assert(takes_two, "kiln: reduce, accumulate and outer need a kl::ufunc of two arguments");
-    static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
-                  "kiln: reduce and accumulate need a kl::ufunc whose function captures nothing");
-    if constexpr (takes_two && std::is_empty_v<F>) {
+    if constexpr (takes_two) {
       require_same_types<Combiner<F, S, void>::keeps_types>();
       return Combiner<F, S, void>::keeps_types;
     }
@@ -58,11 +58,11 @@ constexpr bool require_binary() {
 }
 
 /// A reduction or scan by F without an identity.
-template <class F, class X>
-auto combine_some(Where where, const X& x, ReductionCall call) {
+template <class X, class F>
+auto combine_some(Where where, const X& x, const F& function, ReductionCall call) {
   constexpr DType type = Operand<X>::type.type;
   using S = Sym<typename ElementOf<type>::type>;
-  call.extra = combiner_word<F, S, void>();
+  set_combiner<S, void, type>(call, function, where);
   if constexpr (Operand<X>::role == Role::traced) {
     Recorder& recorder = x.recorder();
     const NodeId node = x.node_as(type, where);
@@ -88,9 +88,10 @@ const auto& get(const Perhaps<A, B>& p) {
 }
 template <class F>
 struct JoinPresent {
+  [[no_unique_address]] F function;
   template <class A, class B>
   auto operator()(const Perhaps<A, B>& a, const Perhaps<A, B>& b) const {
-    const A both = F{}(a.first, b.first);
+    const A both = function(a.first, b.first);
     const A value = kiln::where(a.second, kiln::where(b.second, both, a.first), b.first);
     return Perhaps<A, B>{value, a.second || b.second};
   }
@@ -99,25 +100,14 @@ struct JoinPresent {
 /// F over the elements of the last axis of `values` where `present` holds, which broadcasts with it; and whether there
 /// was one.
 template <class F, class T, class B>
-Perhaps<Sym<T>, B> join_present(const Sym<T>& values, const B& present) {
+Perhaps<Sym<T>, B> join_present(const F& function, const Sym<T>& values, const B& present) {
   return kiln::reduce(Perhaps<Sym<T>, B>{values, present}, -1, Perhaps<Const<T>, Const<bool>>{T(0), false},
-                      JoinPresent<F>{});
+                      JoinPresent<F>{function});
 }
-
-/// Each element looks through all indices: in any order the same bits, and no element is written twice.
-template <class F>
-struct AtEach {
-  template <class T, class I, class V>
-  auto operator()(const Sym<T>& target, const Sym<I>& indices, const Sym<V>& values) const {
-    const auto position = kiln::index(target, 0).unsqueeze(-1);
-    const auto wrapped = kiln::cast<std::int64_t>(indices);
-    const auto found = join_present<F>(values.template astype<T>(), wrapped == position);
-    return kiln::where(found.second, F{}(target, found.first), target);
-  }
-};
 
 template <class F>
 struct ReduceStretches {
+  [[no_unique_address]] F function;
   template <class T, class I>
   auto operator()(const Sym<T>& x, const Sym<I>& starts) const {
     const auto first = kiln::cast<std::int64_t>(starts);
@@ -125,7 +115,7 @@ struct ReduceStretches {
     const auto begin = first.unsqueeze(-1);
     const auto each = x.unsqueeze(-2);
     const auto place = kiln::index(each, -1);
-    return join_present<F>(each, (place >= begin && place < next) || place == begin).first;
+    return join_present(function, each, (place >= begin && place < next) || place == begin).first;
   }
 };
 
@@ -148,7 +138,10 @@ template <class F, class I = detail::NoIdentity>
 class Ufunc {
  public:
   constexpr explicit Ufunc(F function, I identity = {}, const Options& options = {})
-      : jit_(static_cast<F&&>(function), options), identity_(identity) {}
+      : reduceat_(detail::ReduceStretches<F>{function}),
+        stretches_(function),
+        jit_(static_cast<F&&>(function), options),
+        identity_(identity) {}
 
   template <class... A>
   auto operator()(const A&... arguments) const {
@@ -166,9 +159,11 @@ class Ufunc {
     return jit_.inspect(arguments...);
   }
   template <class... S>
-  void compile(const CompileFor& what) const {
-    jit_.template compile<S...>(what);
+  void compile(const CompileFor& what, detail::Where w = detail::Where::current()) const {
+    jit_.template compile<S...>(what, w);
   }
+  /// What its calls were compiled for: see Jit::specializations.
+  Specializations specializations() const { return jit_.specializations(); }
 
   /// g.reduce(x), g.reduce(x, axis), g.reduce(x, {axes}, kl::keepdims).
   template <class X>
@@ -195,19 +190,30 @@ class Ufunc {
   }
   /// NumPy's reduceat along the last axis: {.., starts} from {.., n} and the integer vector `starts`. Stretch i runs
   /// from starts[i] to starts[i + 1], the last one to the end; one that does not start before the next is the element
-  /// at its start. Allocates the result, as a call does; inside kl::jit it is recorded. Every stretch looks at the
-  /// whole axis: for few stretches.
+  /// at its start; one that starts outside the axis is 0. The elements of a stretch keep their order: the function need
+  /// not be commutative. Allocates the result, as a call does: {.., n} elements and s stretches cost n + 2 s log2(n)
+  /// joins, in log2(n) kernels. Inside kl::jit it is recorded, and then every stretch looks at the whole axis: for few
+  /// stretches.
   template <class X, class S>
-  auto reduceat(const X& x, const S& starts) const {
-    if constexpr (detail::require_binary<F, X>()) return reduceat_(x, starts);
+  auto reduceat(const X& x, const S& starts, detail::Where w = detail::Where::current()) const {
+    if constexpr (detail::require_binary<F, X>()) {
+      if constexpr (detail::role_of<X> == detail::Role::traced) {
+        return reduceat_(x, starts);
+      } else {
+        using T = typename detail::ElementOf<detail::Operand<X>::type.type>::type;
+        return detail::reduce_stretches<T>(stretches_, x, starts, w);
+      }
+    }
   }
   /// NumPy's at: joins each value to the element of `target`, a vector, that its index names; an index may come again.
-  /// Indices (an integer vector) that name no element do nothing. The function is associative and commutative. Every
-  /// element looks at all indices: for small targets; kl::scatter_add and its kin serve sums and extremes of many.
+  /// Indices (an integer vector) that name no element do nothing. The function is associative; values of one element
+  /// join in their order. They are sorted first, so that n elements and m values cost m log2(m) joins;
+  /// kl::scatter_add and its kin are faster for sums and extremes.
   template <class X, class S, class V>
-  void at(X&& target, const S& indices, const V& values) const {
+  void at(X&& target, const S& indices, const V& values, detail::Where w = detail::Where::current()) const {
     if constexpr (detail::require_binary<F, std::remove_cvref_t<X>>()) {
-      at_.into(target)(target, indices, values);
+      using T = typename detail::ElementOf<detail::Operand<std::remove_cvref_t<X>>::type.type>::type;
+      detail::join_at<T>(stretches_, target, indices, values, w);
     }
   }
 
@@ -216,15 +222,15 @@ class Ufunc {
   auto joined(detail::Where where, const X& x, const detail::ReductionCall& call) const {
     if constexpr (detail::require_binary<F, X>()) {
       if constexpr (std::is_same_v<I, detail::NoIdentity>) {
-        return detail::combine_some<F>(where, x, call);
+        return detail::combine_some(where, x, jit_.function(), call);
       } else {
-        return detail::combine<F>(where, x, identity_.value, call);
+        return detail::combine(where, x, identity_.value, jit_.function(), call);
       }
     }
   }
 
-  static constexpr Jit<detail::AtEach<F>> at_{detail::AtEach<F>{}};
-  static constexpr Jit<detail::ReduceStretches<F>> reduceat_{detail::ReduceStretches<F>{}};
+  Jit<detail::ReduceStretches<F>> reduceat_;
+  detail::StretchFunctions<F> stretches_;
   Jit<F> jit_;
   [[no_unique_address]] I identity_;
 };

@@ -155,7 +155,7 @@ class Function<R(P...)> {
     detail::require_no_array_in_trace<A...>();
     if constexpr (detail::has_traced<A...>) {
       detail::Recorder* recorder = nullptr;
-      ((recorder = recorder ? recorder : detail::recorder_of(arguments)), ...);
+      ((recorder = detail::common_recorder(recorder, detail::recorder_of(arguments), where)), ...);
       const detail::NodeId nodes[] = {detail::node_as(*recorder, arguments, compute_type(dtype_of<P>), where)...};
       return Sym<R>(*recorder, detail::record_call(*recorder, slots_.items[0], nodes, sizeof...(A), where));
     } else {

@@ -25,6 +25,9 @@ DeviceInfo describe(CUdevice device, int index) {
   info.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   info.threads_per_multiprocessor = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   info.l2_bytes = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+  const bool long_arguments =
+      driver().version >= 12010 && !info.arch.starts_with("sm_5") && !info.arch.starts_with("sm_6");
+  info.argument_bytes = long_arguments ? 32764 : 4096;
   driver().device_total_memory(&info.memory_bytes, device);
   // kHz and bits; two transfers per clock.
   info.peak_bandwidth = 2e3 * attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *

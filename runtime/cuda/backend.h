@@ -52,6 +52,7 @@ class CudaBackend final : public Backend {
   void wait_event(NativeStream stream, void* event) override;
   void synchronize_event(void* event) override;
   float elapsed_ms(void* begin, void* end) override;
+  float elapsed_if_done(void* begin, void* end) override;
   void bind_thread() override;
   bool is_capturing(NativeStream stream) override;
   Memory memory_kind(const void* memory) override;

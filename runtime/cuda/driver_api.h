@@ -74,6 +74,7 @@ namespace kiln::runtime::cuda {
   X(event_create, "cuEventCreate", cuEventCreate)                                                  \
   X(event_destroy, "cuEventDestroy_v2", cuEventDestroy)                                            \
   X(event_record, "cuEventRecord", cuEventRecord)                                                  \
+  X(event_query, "cuEventQuery", cuEventQuery)                                                     \
   X(event_synchronize, "cuEventSynchronize", cuEventSynchronize)                                   \
   X(event_elapsed, "cuEventElapsedTime", cuEventElapsedTime)
 

@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <memory>
 
+#include "runtime/compile_mode.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/nvrtc_library.h"
+#include "runtime/cuda/relaxed_capture.h"
 #include "runtime/cuda_interface.h"
 #include "support/check.h"
 #include "support/hash.h"
@@ -14,18 +16,6 @@
 
 namespace kiln::runtime::cuda {
 namespace {
-
-/// Loading is allowed while another thread captures a graph only in relaxed mode; the thread's own mode is put back.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { driver().exchange_capture_mode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-  ~RelaxedCapture() { driver().exchange_capture_mode(&mode_); }
-
- private:
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
 
 /// The image does not suit the device or the driver: PTX may.
 bool is_wrong_image(CUresult result) {
@@ -64,7 +54,7 @@ std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const 
   CUlibrary library = load_image(binary, source, result);
   Binary fallback;
   const Binary* loaded = &binary;
-  if (is_wrong_image(result) && !binary.is_ptx && !source.text.empty()) {
+  if (is_wrong_image(result) && !binary.is_ptx && !source.text.empty() && may_compile(compile_mode())) {
     KILN_LOG(1, "kernel {}: the driver refused the cubin ({}); trying PTX", source.entry, error_text(result));
     CompileOptions options = binary.options;
     options.arch = info_.arch;

@@ -1,5 +1,6 @@
 // runtime/cuda/stream.cpp -- streams, events, capture queries.
 #include "runtime/cuda/backend.h"
+#include "runtime/cuda/relaxed_capture.h"
 #include "runtime/stream_registry.h"
 #include "support/check.h"
 #include "support/log.h"
@@ -72,6 +73,14 @@ float CudaBackend::elapsed_ms(void* begin, void* end) {
       in_context(*this, [&] { return driver().event_elapsed(&milliseconds, native_event(begin), native_event(end)); }),
       "reading the time between two events");
   return milliseconds;
+}
+
+float CudaBackend::elapsed_if_done(void* begin, void* end) {
+  const RelaxedCapture relaxed;
+  const CUresult result = in_context(*this, [&] { return driver().event_query(native_event(end)); });
+  if (result == CUDA_ERROR_NOT_READY) return -1;
+  check(result, "asking for an event");
+  return elapsed_ms(begin, end);
 }
 
 bool CudaBackend::is_capturing(NativeStream stream) {

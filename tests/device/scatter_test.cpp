@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "tests/support/check.h"
@@ -275,6 +276,67 @@ TEST_P(Scatter, Histograms) {
   std::int64_t total = 0;
   for (const std::int64_t n : doubles) total += n;
   EXPECT_EQ(total, 4);
+}
+
+// Rule: kl::histogram refuses ranges that have no parts; equal ends stand for half a unit on either side, as in NumPy.
+TEST_P(Scatter, HistogramChecksItsRange) {
+  const kl::Array<float> x = kl::from_host<float>({0.0f, 0.75f, 1.0f, 1.25f, 2.0f});
+  EXPECT_THROW(kl::histogram(x, 0, 0, 1), kl::ShapeError);
+  EXPECT_THROW(kl::histogram(x, -3, 0, 1), kl::ShapeError);
+  EXPECT_THROW(kl::histogram(x, 4, 1, 0), kl::TypeError);
+  EXPECT_THROW(kl::histogram(x, 4, 0, std::numeric_limits<double>::quiet_NaN()), kl::TypeError);
+  EXPECT_THROW(kl::histogram(x, 4, 0, std::numeric_limits<double>::infinity()), kl::TypeError);
+  try {
+    kl::histogram(x, 4, 1, 0);
+  } catch (const kl::TypeError& error) {
+    EXPECT_NE(std::string(error.what()).find("scatter_test.cpp"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(kl::histogram(x, 2, 1, 1).to_host(), (std::vector<std::int64_t>{1, 2}));
+}
+
+// Rule: inspect tells what the call would run and changes nothing; for each way that updates take.
+TEST_P(Scatter, InspectTellsWhatWouldRun) {
+  const kl::Array<Index> at = kl::from_host<Index>({0, 1, 1, 5});
+  kl::Array<float> target = kl::ones<float>({4});
+  kl::Array<std::int32_t> counts = kl::zeros<std::int32_t>({4});
+  const kl::Array<float> updates = kl::from_host<float>({1, 2, 3, 4});
+  const auto sorted = kl::scatter_add.inspect(target, at, updates * 2.0f);
+  EXPECT_TRUE(std::string(sorted.explain()).find("sorted by their index") != std::string::npos) << sorted.explain();
+  EXPECT_GE(sorted.kernels.size(), on_gpu() ? 5u : 2u) << "keys, updates, and the sort of a GPU";
+  for (const kl::KernelInfo& kernel : sorted.kernels) EXPECT_FALSE(kernel.source.empty());
+  const auto exact = kl::scatter_max.inspect(counts, at, 7);
+  EXPECT_FALSE(std::string(exact.explain()).empty());
+  EXPECT_EQ(target.to_host(), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(counts.to_host(), (std::vector<std::int32_t>{0, 0, 0, 0}));
+  kl::Array<float> none;
+  EXPECT_THROW(kl::scatter_add.inspect(none, at, updates), kl::ShapeError);
+  EXPECT_THROW(kl::scatter_add.inspect(target, at, kl::zeros<float>({3})), kl::ShapeError);
+}
+
+// Rule: the same for a GPU that need not be there.
+TEST_P(Scatter, InspectForAnArchitecture) {
+  const kl::Array<Index> at = kl::from_host<Index>({0, 1, 1, 5});
+  kl::Array<float> target = kl::ones<float>({4});
+  kl::Array<std::int32_t> counts = kl::zeros<std::int32_t>({4});
+  const kl::Array<float> updates = kl::from_host<float>({1, 2, 3, 4});
+  try {
+    const auto sorted = kl::scatter_add.inspect_for("sm_90", target, at, updates);
+    EXPECT_GE(sorted.kernels.size(), 4u);
+    bool joins = false;
+    for (const kl::KernelInfo& kernel : sorted.kernels) {
+      EXPECT_EQ(std::string(kernel.arch), "sm_90");
+      joins = joins || kernel.source.contains("join");
+    }
+    EXPECT_TRUE(joins);
+    const auto one = kl::scatter_add.inspect_for("sm_90", counts, at, 1);
+    ASSERT_EQ(one.kernels.size(), 1u) << "integers join by atomics in one kernel";
+    EXPECT_TRUE(one.kernels[0].source.contains("atomicAdd"));
+    EXPECT_EQ(kl::scatter_add.inspect_for("sm_90", target, at, updates * 2.0f, 0, kl::unordered).kernels.size(), 1u);
+    EXPECT_EQ(kl::scatter_add.inspect_for("sm_90", target, at, 2.0f).kernels.size(), 3u) << "zero, count, add";
+  } catch (const kl::DeviceError& error) {
+    GTEST_SKIP() << "no NVRTC here: " << error.what();
+  }
+  EXPECT_EQ(target.to_host(), (std::vector<float>{1, 1, 1, 1}));
 }
 
 TEST_P(Scatter, RefusesWhatHasNoMeaning) {

@@ -191,6 +191,51 @@ TEST_P(Ufunc, reduceat_joins_stretches_as_numpy_does) {
   }
 }
 
+// Rule: stretches keep the order of their elements, may overlap, and cost no more than n + 2 s log2(n) joins.
+TEST_P(Ufunc, reduceat_of_many_stretches_keeps_their_order) {
+  const auto latest = kl::ufunc([](auto a, auto b) { return kl::where(b < 0, a, b); });  // not commutative
+  constexpr std::int32_t n = 300'007, count = 40'000;  // 12e9 pairs: looking at all of them would take minutes
+  Ints x, starts, want;
+  for (std::int32_t i = 0; i < n; ++i) x.push_back((i * 37 + i / 11) % 101 - 90);
+  for (std::int32_t s = 0; s < count; ++s) starts.push_back(s % 100 == 99 ? s : s * 7);  // every hundredth goes back
+  for (std::size_t s = 0; s < starts.size(); ++s) {
+    const std::int32_t end = s + 1 < starts.size() ? starts[s + 1] : n;
+    std::int32_t last = x[static_cast<std::size_t>(starts[s])];
+    for (std::int32_t k = starts[s] + 1; k < end; ++k)
+      last = x[static_cast<std::size_t>(k)] < 0 ? last : x[static_cast<std::size_t>(k)];
+    want.push_back(last);
+  }
+  EXPECT_EQ(latest.reduceat(kl::from_host(x), kl::from_host(starts)).to_host(), want);
+  kl::Array<kl::half> halves = kl::ones<kl::half>({1, 4096});
+  const auto sums = plus.reduceat(halves, kl::from_host(Ints{0, 4000, 7, -3, 4096})).to_host();
+  EXPECT_EQ(static_cast<float>(sums[0]), 4000.0f) << "joined in f32, as f16 holds no odd number above 2048";
+  EXPECT_EQ(static_cast<float>(sums[1]), 1.0f);
+  EXPECT_EQ(static_cast<float>(sums[2]), 1.0f) << "a stretch that goes back is the element at its start";
+  EXPECT_EQ(static_cast<float>(sums[3]), 0.0f) << "one that starts outside is 0";
+  EXPECT_EQ(static_cast<float>(sums[4]), 0.0f);
+}
+
+// Rule: the values of one element join in their order; the cost does not grow with elements times values.
+TEST_P(Ufunc, at_of_many_values_keeps_their_order) {
+  const auto shifted = kl::ufunc([](auto a, auto b) { return kl::where(b < 0, a, b); });
+  constexpr std::int32_t n = 200'003, count = 250'000;  // 5e10 pairs
+  Ints target, places, values;
+  for (std::int32_t i = 0; i < n; ++i) target.push_back(i - 50);
+  for (std::int32_t i = 0; i < count; ++i) {
+    places.push_back(i % 3 == 0 ? i % 17 : (i * 13) % (n + 5) - 2);
+    values.push_back((i * 29) % 1000 - 400);
+  }
+  Ints want = target;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::int32_t at = places[static_cast<std::size_t>(i)];
+    if (at < 0 || at >= n || values[static_cast<std::size_t>(i)] < 0) continue;
+    want[static_cast<std::size_t>(at)] = values[static_cast<std::size_t>(i)];
+  }
+  kl::Array<std::int32_t> to = kl::from_host(target);
+  shifted.at(to, kl::from_host(places), kl::from_host(values));
+  EXPECT_EQ(to.to_host(), want);
+}
+
 TEST_P(Ufunc, at_joins_repeated_indices_into_the_target) {
   kl::Array<std::int32_t> counts = kl::from_host(Ints{10, 20, 30, 40});
   const Ints where = {2, 0, 2, 2, 7, 3};
@@ -264,6 +309,50 @@ TEST_P(Gufunc, items_count_their_own_axes) {
     }
     EXPECT_FLOAT_EQ(totals.to_host()[b], total);
   }
+}
+
+// Rule: inside an item, takes count its own axes, and each item takes its own elements.
+TEST_P(Gufunc, items_take_their_own_elements) {
+  const std::size_t batch = 3, m = 4, n = 5, k = 2;
+  const Floats a = values(batch * m * n);
+  const Ints rows = {0, 3, -1, 2, 1, 1}, single = {3, 0, -2}, pairs = {0, 1, 2, 3, 3, 3, 0, 0, 1, 2, 2, 2};
+  kl::Array<float> x = kl::from_host(a, {3, 4, 5});
+  kl::Array<std::int32_t> r = kl::from_host(rows, {3, 2}), one = kl::from_host(single),
+                          p = kl::from_host(pairs, {3, 2, 2});
+  const auto row = [&](std::size_t b, std::int32_t i) { return (b * m + static_cast<std::size_t>((i + 4) % 4)) * n; };
+  const auto by_rows = kl::gufunc<"(m,n),(k)->(k,n)">([](auto v, auto i) { return kl::take(v, i, 0); });
+  const auto by_columns = kl::gufunc<"(m,n),(k)->(m,k)">([](auto v, auto i) { return kl::take(v, i, -1); });
+  const auto by_one = kl::gufunc<"(m,n),()->(n)">([](auto v, auto i) { return kl::take(v, i, 0); });
+  const auto by_pairs = kl::gufunc<"(m,n),(k,l)->(n)">(
+      [](auto v, auto i) { return kl::sum(kl::take(v, i, 0), {0, 1}) + kl::sum(kl::one_hot<float>(i, 4)); });
+  const auto along = kl::gufunc<"(m,n),(k)->(n)">([](auto v, auto i) {
+    return kl::sum(kl::take_along_axis(v, i.unsqueeze(1) + 0 * kl::cast<int>(v(kl::range(0, 2), kl::all)), 0), 0);
+  });
+  const Floats taken = by_rows(x, r).to_host(), columns = by_columns(x, r).to_host(), ones = by_one(x, one).to_host();
+  const Floats shared = by_rows(x, r(1, kl::all)).to_host(), sums = by_pairs(x, p).to_host();
+  const Floats summed = along(x, r).to_host();
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t c = 0; c < n; ++c) {
+      EXPECT_EQ(ones[b * n + c], a[row(b, single[b]) + c]);
+      float sum = 4, two = 0;  // each of the four indices is hot once
+      for (std::size_t i = 0; i < 4; ++i) sum += a[row(b, pairs[b * 4 + i]) + c];
+      for (std::size_t i = 0; i < k; ++i) {
+        EXPECT_EQ(taken[(b * k + i) * n + c], a[row(b, rows[b * k + i]) + c]) << b << " " << i << " " << c;
+        EXPECT_EQ(shared[(b * k + i) * n + c], a[row(b, rows[k + i]) + c]) << "indices of one item for all";
+        two += a[row(b, rows[b * k + i]) + c];
+      }
+      EXPECT_NEAR(sums[b * n + c], sum, 1e-5);
+      EXPECT_NEAR(summed[b * n + c], two, 1e-5);
+    }
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < k; ++j) {
+        const std::int32_t at = rows[b * k + j];
+        EXPECT_EQ(columns[(b * m + i) * k + j], a[(b * m + i) * n + static_cast<std::size_t>(at < 0 ? at + 5 : at)]);
+      }
+    }
+  }
+  const auto beyond = kl::gufunc<"(m,n),(k)->(k,n)">([](auto v, auto i) { return kl::take(v, i, 2); });
+  EXPECT_NE(message_of([&] { beyond(x, r); }).find("axis 2 does not exist in an item of 2 axes"), std::string::npos);
 }
 
 TEST_P(Gufunc, writes_destinations_and_is_recorded_inside_others) {

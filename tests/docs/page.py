@@ -4,7 +4,8 @@
   page.py generate PAGE PROGRAM.cpp   each section (## heading) becomes a function, its ```cpp blocks the statements in
                                       order; ```cpp file blocks stand at file scope
   page.py check PAGE PROGRAM          runs the program; every ```text and ```cuda block must appear in the output of its
-                                      section, line by line in order up to white space; a line "..." skips any number
+                                      section, line by line in order up to white space; a line "..." skips any number, and
+                                      " ..." at the end of a line stands for any end
 
 A block that must not be run has no language. Exit 77 (skipped) where a page needs a compiler that is not there.
 """
@@ -91,6 +92,10 @@ def squeezed(line):
     return " ".join(line.split())
 
 
+def matches(wanted, printed):
+    return printed.startswith(wanted[:-3]) if wanted.endswith(" ...") else printed == wanted
+
+
 def appears(block, output):
     """What of the block is missing from the output: a line, or nothing."""
     position, skips = 0, True
@@ -101,7 +106,7 @@ def appears(block, output):
             skips = True
             continue
         limit = len(output) if skips else min(position + 1, len(output))
-        found = next((i for i in range(position, limit) if output[i] == line), None)
+        found = next((i for i in range(position, limit) if matches(line, output[i])), None)
         if found is None:
             return line
         position, skips = found + 1, False

@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end of table -->)", re.S)
-WANTED = {"operations", "promotion", "weak_numbers"}
+WANTED = {"operations", "promotion", "types", "weak_numbers"}
 
 
 def printed(program, name):

@@ -20,6 +20,15 @@ thread_local std::vector<CUcontext> context_stack;
 std::unordered_map<CUdeviceptr, std::size_t>& allocations = *new std::unordered_map<CUdeviceptr, std::size_t>;
 bool has_context() { return !context_stack.empty() && context_stack.back(); }
 
+/// The launch that was called last, of any stream.
+std::string last_launch() {
+  const std::lock_guard lock(state().mutex);
+  const auto& calls = state().calls;
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call)
+    if (call->starts_with("cuLaunchKernel")) return *call;
+  return "";
+}
+
 std::string event_text(CUevent event) { return "event=" + std::to_string(event->id); }
 
 CUresult allocate(CUdeviceptr* memory, std::size_t bytes) {
@@ -294,7 +303,7 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   return step("cuThreadExchangeStreamCaptureMode", std::to_string(current));
 }
 CUresult cuEventCreate(CUevent* event, unsigned) {
-  *event = keep(new CUevent_st{++next_id});
+  *event = keep(new CUevent_st{++next_id, ""});
   return step("cuEventCreate", event_text(*event));
 }
 CUresult cuEventDestroy(CUevent event) {
@@ -303,11 +312,17 @@ CUresult cuEventDestroy(CUevent event) {
   return result;
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
+  event->launch = last_launch();
   return step("cuEventRecord", event_text(event) + " " + stream_text(stream));
 }
+CUresult cuEventQuery(CUevent event) {
+  STEP("cuEventQuery", event_text(event));
+  const std::lock_guard lock(state().mutex);
+  return state().unfinished_queries > 0 && state().unfinished_queries-- > 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
 CUresult cuEventSynchronize(CUevent event) { return step("cuEventSynchronize", event_text(event)); }
-CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
-  *milliseconds = 1.5f;
+CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent end) {
+  *milliseconds = state().milliseconds_of ? state().milliseconds_of(end->launch) : 1.5f;
   return step("cuEventElapsedTime");
 }
 

@@ -16,6 +16,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
   int id;
+  std::string launch;  ///< the last one before the event was recorded
 };
 struct CUlib_st {
   std::string image;

@@ -94,6 +94,9 @@ NodeId record_node(Recorder& recorder, const Node& node, const std::vector<NodeI
     case NodeKind::cast:
       return detail::record_cast(recorder, inputs[0], node.type, here);
     case NodeKind::view:
+      if (inputs.size() > 1)
+        return detail::record_shift(recorder, inputs[0], &inputs[1], detail::Beyond::fill, &node.view.numbers[1],
+                                    static_cast<unsigned>(node.view.numbers.size() - 1), here);
       return detail::record_view(recorder, inputs[0], static_cast<int>(node.view.kind), node.view.numbers.data(),
                                  static_cast<unsigned>(node.view.numbers.size()), here);
     case NodeKind::index:

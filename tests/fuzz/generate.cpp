@@ -7,9 +7,10 @@
 namespace fuzz {
 namespace {
 
-const std::vector<DType> operand_types = {DType::f32, DType::f32,  DType::f32,  DType::f32, DType::f64, DType::f16,
-                                          DType::f16, DType::bf16, DType::bf16, DType::i32, DType::i64, DType::u8,
-                                          DType::i8,  DType::i16,  DType::u32,  DType::u64, DType::u16, DType::b1};
+const std::vector<DType> operand_types = {DType::f32, DType::f32, DType::f32,  DType::f32,  DType::f64,
+                                          DType::f16, DType::f16, DType::bf16, DType::bf16, DType::i32,
+                                          DType::i64, DType::u8,  DType::i8,   DType::i16,  DType::u32,
+                                          DType::u64, DType::u16, DType::b1,   DType::c64,  DType::c128};
 const std::vector<Op> float_unary = {Op::neg,     Op::abs,      Op::sqrt,  Op::exp,     Op::log1p, Op::tanh,
                                      Op::sigmoid, Op::sin,      Op::cos,   Op::floor,   Op::relu,  Op::silu,
                                      Op::isnan,   Op::isfinite, Op::trunc, Op::softplus};
@@ -26,6 +27,11 @@ bool is_comparison(Op op) {
          op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
 }
 
+std::int64_t count_beside_empty(Shape shape) {
+  std::replace(shape.begin(), shape.end(), std::int64_t{0}, std::int64_t{1});
+  return count(shape);
+}
+
 }  // namespace
 
 Shape Generator::universe() {
@@ -34,12 +40,13 @@ Shape Generator::universe() {
   Shape shape;
   const int rank = random_.pick(std::vector<int>{0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4});
   for (int axis = 0; axis < rank; ++axis) shape.push_back(random_.chance(2) ? 0 : random_.pick(extents));
-  while (count(shape) > max_elements) {
+  // An axis without elements does not let the others grow: reducing it leaves them.
+  while (count_beside_empty(shape) > (large_ ? max_large_elements : max_elements)) {
     std::int64_t& extent = *std::max_element(shape.begin(), shape.end());
     extent = (extent + 1) / 2;
   }
   if (rank >= 2 && random_.chance(15)) shape[1] = shape[0];
-  while (count(shape) > max_elements) shape[0] = shape[1] = shape[0] / 2;
+  while (count_beside_empty(shape) > max_elements) shape[0] = shape[1] = shape[0] / 2;
   return shape;
 }
 
@@ -80,6 +87,10 @@ void Generator::lay_out(Operand& operand) {
     for (std::size_t axis = 0; axis < shape.size(); ++axis) base[static_cast<std::size_t>(order[axis])] = shape[axis];
     views.push_back({ViewKind::transpose, order});
     shape = base;
+  }
+  if (count(shape) > 8 * max_elements) {  // around an axis without elements the others may be of any size
+    operand.base = operand.shape;
+    return;
   }
   std::reverse(views.begin(), views.end());
   operand.base = shape;
@@ -140,13 +151,17 @@ int Generator::pick_node() {
 
 int Generator::as_type(int from, DType type) {
   if (node(from).type == type) return from;
+  if (kiln::is_complex(node(from).type) && !kiln::is_complex(type)) return as_type(real_part(from), type);
   return add({.kind = NodeKind::cast, .type = type, .shape = node(from).shape, .inputs = {from}});
 }
 
 int Generator::number(DType type) {
+  if (kiln::is_complex(type)) return as_type(number(kiln::real_of(type)), type);
   Node scalar{.kind = random_.chance(50) ? NodeKind::scalar : NodeKind::literal, .type = type};
   const bool whole = !kiln::is_floating(type);
-  scalar.value = whole ? random_.below(7) : static_cast<double>(random_.below(33) - 16) / 8;
+  scalar.value = type == DType::b1 ? random_.below(2)
+                 : whole           ? random_.below(7)
+                                   : static_cast<double>(random_.below(33) - 16) / 8;
   return add(scalar);
 }
 
@@ -185,6 +200,7 @@ void Generator::elementwise() {
   const int a = pick_node();
   const DType type = node(a).type;
   if (random_.chance(10)) return choose();
+  if (kiln::is_complex(type)) return complex_elementwise(a);
   const bool unary = random_.chance(40);
   if (type == DType::b1) {
     if (unary)
@@ -214,7 +230,8 @@ void Generator::reduce() {
     reduced.axes.resize(static_cast<std::size_t>(rank));
     std::iota(reduced.axes.begin(), reduced.axes.end(), 0);
   }
-  reduced.function = static_cast<Function>(random_.below(function_count));
+  reduced.function =
+      kiln::is_complex(node(a).type) ? complex_reduction() : static_cast<Function>(random_.below(function_count));
   reduced.keepdims = random_.chance(65);
   reduced.ddof =
       (reduced.function == Function::var || reduced.function == Function::std_) && random_.chance(30) ? 1 : 0;
@@ -235,7 +252,8 @@ void Generator::reduce() {
   const int r = add(reduced);
   if (reduced.keepdims && random_.chance(60)) {  // broadcast back, as normalisations do
     Shape shape = node(operand).shape;
-    const DType type = node(r).type == DType::b1 || !kiln::is_floating(node(r).type) ? DType::f32 : node(r).type;
+    const bool exact = node(r).type == DType::b1 || kiln::is_integer(node(r).type);
+    const DType type = exact ? DType::f32 : node(r).type;
     const int left = as_type(operand, type), right = as_type(r, type);
     const Op op = random_.pick(std::vector<Op>{Op::sub, Op::div, Op::mul, Op::sub});
     add({.kind = NodeKind::operation, .type = type, .shape = shape, .inputs = {left, right}, .op = op});
@@ -247,17 +265,29 @@ void Generator::scan() {
   const int rank = static_cast<int>(node(a).shape.size());
   if (rank == 0) return;
   Node scanned{.kind = NodeKind::scan, .shape = node(a).shape, .inputs = {a}};
-  scanned.function = static_cast<Function>(random_.below(4));
+  scanned.function = static_cast<Function>(random_.below(kiln::is_complex(node(a).type) ? 2 : 4));
   scanned.axes = {random_.below(rank)};
   scanned.type = scanned.function <= Function::prod ? sum_type(node(a).type) : node(a).type;
   add(scanned);
 }
 
+/// Clamped, wrapped, reflected, symmetric, or filled with a number.
+void Generator::shift(int a, View& chosen, std::vector<int>& inputs) {
+  chosen = {ViewKind::shift, {random_.below(5)}};
+  for (const std::int64_t extent : node(a).shape) {
+    const int most = random_.chance(80) ? 2 : static_cast<int>(3 * extent + 1);
+    chosen.numbers.push_back(random_.chance(40) ? 0 : random_.below(2 * most + 1) - most);
+  }
+  const bool fills = chosen.numbers[0] == static_cast<std::int64_t>(kiln::detail::Beyond::fill);
+  if (fills) inputs.push_back(number(node(a).type));
+}
+
 void Generator::view() {
   const int a = pick_node();
-  const Shape& shape = node(a).shape;
+  const Shape shape = node(a).shape;
   const int rank = static_cast<int>(shape.size());
   View chosen;
+  std::vector<int> inputs = {a};
   switch (random_.below(8)) {
     case 0: {
       if (rank < 2) return;
@@ -291,15 +321,10 @@ void Generator::view() {
       break;
     }
     case 5:
-    case 6: {
+    case 6:
       if (rank == 0) return;
-      chosen = {ViewKind::shift, {random_.below(4)}};  // clamp, wrap, reflect or symmetric
-      for (const std::int64_t extent : shape) {
-        const int most = random_.chance(80) ? 2 : static_cast<int>(3 * extent + 1);
-        chosen.numbers.push_back(random_.chance(40) ? 0 : random_.below(2 * most + 1) - most);
-      }
+      shift(a, chosen, inputs);
       break;
-    }
     default: {
       Shape wide = shape;
       if (!broadcast(wide, universe_) || count(wide) > max_elements || wide.size() > 5) return;
@@ -309,13 +334,14 @@ void Generator::view() {
   add({.kind = NodeKind::view,
        .type = node(a).type,
        .shape = apply_view(chosen, shape).shape,
-       .inputs = {a},
+       .inputs = inputs,
        .view = chosen});
 }
 
 void Generator::outputs() {
   const int n = static_cast<int>(program_.nodes.size());
-  const int wanted = random_.pick(std::vector<int>{1, 1, 1, 2, 2, 3});
+  const int wanted =
+      large_ && random_.chance(50) ? 8 + random_.below(40) : random_.pick(std::vector<int>{1, 1, 1, 2, 2, 3});
   for (int i = 0; i < wanted; ++i) {
     Output output{i == 0 ? n - 1 : pick_node(), -1};
     const Node& value = node(output.node);
@@ -333,30 +359,35 @@ void Generator::outputs() {
   }
 }
 
+void Generator::step() {
+  const int kind = random_.below(100);
+  if (kind < 55)
+    elementwise();
+  else if (kind < 62)
+    as_type(pick_node(), random_.pick(operand_types));
+  else if (kind < 79)
+    reduce();
+  else if (kind < 83)
+    scan();
+  else if (kind < 93)
+    view();
+  else if (kind < 96)
+    take();
+  else if (kind < 97)
+    one_hot();
+  else if (const int a = pick_node(); !node(a).shape.empty()) {
+    const int axis = random_.below(static_cast<int>(node(a).shape.size()));
+    add({.kind = NodeKind::index, .type = DType::i64, .shape = node(a).shape, .inputs = {a}, .axes = {axis}});
+  }
+}
+
 Program Generator::run() {
+  large_ = random_.chance(2);
   universe_ = universe();
   const int operands = 1 + random_.below(3);
   for (int i = 0; i < operands; ++i) add_operand();
-  const int steps = 1 + random_.below(random_.chance(20) ? 30 : 12);
-  for (int i = 0; i < steps; ++i) {
-    const int kind = random_.below(100);
-    if (kind < 55)
-      elementwise();
-    else if (kind < 62)
-      as_type(pick_node(), random_.pick(operand_types));
-    else if (kind < 80)
-      reduce();
-    else if (kind < 84)
-      scan();
-    else if (kind < 94)
-      view();
-    else if (kind < 97)
-      take();
-    else if (const int a = pick_node(); !node(a).shape.empty()) {
-      const int axis = random_.below(static_cast<int>(node(a).shape.size()));
-      add({.kind = NodeKind::index, .type = DType::i64, .shape = node(a).shape, .inputs = {a}, .axes = {axis}});
-    }
-  }
+  const int steps = large_ ? 50 + random_.below(300) : 1 + random_.below(random_.chance(20) ? 30 : 12);
+  for (int i = 0; i < steps; ++i) step();
   outputs();
   return std::move(program_);
 }

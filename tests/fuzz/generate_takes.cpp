@@ -31,4 +31,33 @@ void Generator::take() {
   add(taken);
 }
 
+/// kl::one_hot as it is recorded: positions beside an index with one axis more.
+void Generator::one_hot() {
+  const int a = pick_node();
+  const Shape shape = node(a).shape;
+  const std::int64_t extent = 1 + random_.below(9);
+  if (shape.size() > 4 || count(shape) * extent > max_elements) return;
+  const DType type = kiln::is_integer(node(a).type) && node(a).type != DType::u64 ? node(a).type : DType::i64;
+  int at = as_type(as_type(a, type), DType::i64);
+  Shape wide = shape;
+  wide.push_back(1);
+  at = add({.kind = NodeKind::view,
+            .type = DType::i64,
+            .shape = wide,
+            .inputs = {at},
+            .view = {ViewKind::unsqueeze, {static_cast<std::int64_t>(shape.size())}}});
+  const int zero = add({.kind = NodeKind::literal, .type = DType::i64});
+  const int zeros = add({.kind = NodeKind::view,
+                         .type = DType::i64,
+                         .shape = {extent},
+                         .inputs = {zero},
+                         .view = {ViewKind::broadcast_to, {extent}}});
+  const int along =
+      add({.kind = NodeKind::index, .type = DType::i64, .shape = {extent}, .inputs = {zeros}, .axes = {0}});
+  wide.back() = extent;
+  const int is_here =
+      add({.kind = NodeKind::operation, .type = DType::b1, .shape = wide, .inputs = {at, along}, .op = Op::eq});
+  as_type(is_here, random_.pick(std::vector<DType>{DType::f32, DType::i32, DType::bf16, DType::u8}));
+}
+
 }  // namespace fuzz

@@ -1,4 +1,4 @@
-// tests/fuzz/generator.h -- makes one random program; generate.cpp, generate_takes.cpp.
+// tests/fuzz/generator.h -- makes one random program; generate.cpp, generate_takes.cpp, generate_complex.cpp.
 #pragma once
 
 #include "tests/fuzz/program.h"
@@ -6,7 +6,8 @@
 
 namespace fuzz {
 
-inline constexpr std::int64_t max_elements = 20000;  ///< of one value
+inline constexpr std::int64_t max_elements = 20000;      ///< of one value
+inline constexpr std::int64_t max_large_elements = 200;  ///< of one value of a program of hundreds of nodes
 
 class Generator {
  public:
@@ -28,6 +29,12 @@ class Generator {
   void scan();
   void view();
   void take();
+  void one_hot();
+  void complex_elementwise(int a);
+  int real_part(int a);
+  Function complex_reduction();
+  void shift(int a, View& chosen, std::vector<int>& inputs);
+  void step();
   void outputs();
   int number(DType type);
   Node& node(int n) { return program_.nodes[static_cast<std::size_t>(n)]; }
@@ -35,6 +42,7 @@ class Generator {
   Random random_;
   Program program_;
   Shape universe_;
+  bool large_ = false;  ///< hundreds of nodes, or dozens of outputs
 };
 
 }  // namespace fuzz

@@ -8,22 +8,28 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <kiln/kiln.h>
 
 #include "tests/fuzz/program.h"
+#include "tests/fuzz/statements.h"
 
 namespace {
 
 struct Settings {
   std::uint64_t first = 1, count = 2000;
-  int threads = 2, most_failures = 5;
+  int threads = 2, processes = 1, most_failures = 5;
   std::string device = "cpu", arch;
   bool print = false;
 };
 
 const char* usage =
-    "kiln_fuzz [--seed N] [--count N] [--threads N] [--device cpu|cuda] [--compile ARCH] [--failures N] [--print]\n"
-    "Programs of seeds N, N+1, ...; --compile sm_90 compiles them for an architecture that need not be present, and\n"
+    "kiln_fuzz [--seed N] [--count N] [--threads N] [--processes N] [--device cpu|cuda] [--compile ARCH] [--failures "
+    "N] [--print]\n"
+    "Programs of seeds N, N+1, ... (multiples of 8: scatters, histograms, ufuncs, user functions); --compile sm_90 "
+    "compiles them for an architecture that need not be present, and\n"
     "--print shows them, instead of running them.\n";
 
 bool parse(int argc, char** argv, Settings& settings) {
@@ -41,6 +47,8 @@ bool parse(int argc, char** argv, Settings& settings) {
       settings.count = std::strtoull(value, nullptr, 10);
     else if (name == "--threads")
       settings.threads = std::atoi(value);
+    else if (name == "--processes")
+      settings.processes = std::atoi(value);
     else if (name == "--failures")
       settings.most_failures = std::atoi(value);
     else if (name == "--compile")
@@ -50,7 +58,7 @@ bool parse(int argc, char** argv, Settings& settings) {
     else
       return false;
   }
-  return settings.threads > 0 && (settings.device == "cpu" || settings.device == "cuda");
+  return settings.threads > 0 && settings.processes > 0 && (settings.device == "cpu" || settings.device == "cuda");
 }
 
 class Fuzzer {
@@ -71,7 +79,14 @@ class Fuzzer {
     for (;;) {
       const std::uint64_t i = next_++;
       if (i >= settings_.count || failures_ >= settings_.most_failures) return;
-      const fuzz::Program program = fuzz::generate(settings_.first + i);
+      const std::uint64_t seed = settings_.first + i;
+      if (seed % 8 == 0 && settings_.arch.empty()) {  // what is no node of a program
+        const std::string problem = fuzz::check_statement(seed);
+        ++done_;
+        if (!problem.empty()) report(seed, problem);
+        continue;
+      }
+      const fuzz::Program program = fuzz::generate(seed);
       const std::string problem = check(program);
       ++done_;
       if (!problem.empty()) report(program, problem);
@@ -80,6 +95,13 @@ class Fuzzer {
 
   std::string check(const fuzz::Program& program) const {
     return settings_.arch.empty() ? fuzz::check(program) : fuzz::compile(program, settings_.arch);
+  }
+
+  void report(std::uint64_t seed, const std::string& problem) {
+    ++failures_;
+    const std::lock_guard lock(output_);
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), problem.c_str());
+    std::fflush(stdout);
   }
 
   void report(const fuzz::Program& program, const std::string& problem) {
@@ -99,6 +121,34 @@ class Fuzzer {
   std::mutex output_;
 };
 
+/// NVRTC compiles for one thread of a process at a time: processes that share the seeds compile side by side. Forks
+/// before anything of kiln is used; true in a child, whose seeds `settings` then names. In the parent `status` is 0
+/// if all children's are, 77 if all were skipped.
+bool divide(Settings& settings, int& status) {
+  const auto parts = static_cast<std::uint64_t>(settings.processes);
+  std::vector<pid_t> children;
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::uint64_t first = settings.count * part / parts, end = settings.count * (part + 1) / parts;
+      settings.first += first;
+      settings.count = end - first;
+      return true;
+    }
+    if (child > 0) children.push_back(child);
+  }
+  std::size_t good = 0, skipped = 0;
+  for (const pid_t child : children) {
+    int state = 0;
+    waitpid(child, &state, 0);
+    good += WIFEXITED(state) && WEXITSTATUS(state) == 0 ? 1 : 0;
+    skipped += WIFEXITED(state) && WEXITSTATUS(state) == 77 ? 1 : 0;
+  }
+  status = good == parts ? 0 : skipped == parts ? 77 : 1;
+  std::printf("%zu of %d processes without failures\n", good, settings.processes);
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -112,6 +162,7 @@ int main(int argc, char** argv) {
       std::printf("%s\n", fuzz::to_text(fuzz::generate(settings.first + i)).c_str());
     return 0;
   }
+  if (int status = 1; settings.processes > 1 && !divide(settings, status)) return status;
   const kiln::Device device = settings.device == "cpu" ? kiln::Device::cpu() : kiln::Device::cuda(0);
   if (!device.is_available()) {
     std::printf("skipped: no usable %s device here\n", settings.device.c_str());

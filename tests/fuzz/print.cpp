@@ -40,14 +40,20 @@ const char* cpp_type(DType type) {
       return "float";
     case DType::f64:
       return "double";
+    case DType::c64:
+      return "std::complex<float>";
     default:
-      return "?";
+      return "std::complex<double>";
   }
 }
 
 std::string shift_text(const View& view, const std::string& argument) {
   constexpr const char* boundaries[] = {"clamp", "wrap", "reflect", "symmetric"};
   const std::vector<std::int64_t> by(view.numbers.begin() + 1, view.numbers.end());
+  const auto comma = argument.find(", ");
+  if (comma != std::string::npos)
+    return fmt::format("kl::shift({}, {}, kl::constant({}))", argument.substr(0, comma), list(by),
+                       argument.substr(comma + 2));
   return fmt::format("kl::shift({}, {}, kl::{})", argument, list(by), boundaries[view.numbers[0]]);
 }
 

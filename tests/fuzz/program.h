@@ -85,7 +85,8 @@ struct Program {
   std::vector<Output> outputs;
 };
 
-/// Element numbers: `source[i]` is the element of `from` that element i (C order) of the view is.
+/// Element numbers: `source[i]` is the element of `from` that element i (C order) of the view is; -1: what fills a
+/// shift.
 struct Mapping {
   Shape shape = {};
   std::vector<std::int64_t> source;

@@ -54,6 +54,10 @@ T get(const unsigned char* bytes) {
 
 Number put_element(std::vector<unsigned char>& bytes, DType type, Random& random, bool special) {
   Number n;
+  if (kiln::is_complex(type)) {
+    const double x = float_value(random, false);
+    return put_complex(bytes, type, x, float_value(random, false));
+  }
   if (kiln::is_floating(type)) {
     const double value = float_value(random, special);
     if (type == DType::f64) {
@@ -175,7 +179,7 @@ class Evaluator {
       case NodeKind::view: {
         Values result;
         for (const std::int64_t i : apply_view(n.view, node(n.inputs[0]).shape).source)
-          result.push_back(values(n.inputs[0])[static_cast<std::size_t>(i)]);
+          result.push_back(i < 0 ? values(n.inputs[1])[0] : values(n.inputs[0])[static_cast<std::size_t>(i)]);
         return result;
       }
       case NodeKind::index:
@@ -282,6 +286,7 @@ std::vector<Values> evaluate(const Program& program) { return Evaluator(program)
 
 Number stored(const Number& value, DType type) {
   Number n = value;
+  if (kiln::is_complex(type)) return complex_stored(value, type);
   if (!kiln::is_floating(type) || value.unknown || !std::isfinite(value.x)) return n;
   const Real most = largest(type);
   const Real reach = std::fabs(value.x);
@@ -306,6 +311,7 @@ Number stored(const Number& value, DType type) {
 bool agrees(const Number& expected, DType type, const unsigned char* bytes) {
   if (type == DType::b1 && *bytes > 1) return false;  // truth values are 0 or 1 in memory
   if (expected.unknown) return true;
+  if (kiln::is_complex(type)) return complex_agrees(expected, type, bytes);
   if (!kiln::is_floating(type)) return element_integer(type, bytes) == expected.i;
   const Real got = element_real(type, bytes);
   const Number want = stored(expected, type);
@@ -317,12 +323,17 @@ bool agrees(const Number& expected, DType type, const unsigned char* bytes) {
 
 std::string to_text(const Number& value, DType type) {
   if (value.unknown) return "open";
+  if (kiln::is_complex(type)) return fmt::format("({:.9g}, {:.9g}) +- {:.3g}", value.x, value.y, value.error);
   if (!kiln::is_floating(type)) return fmt::format("{}", value.i);
   const Number want = stored(value, type);
   return fmt::format("{:.9g} +- {:.3g}", want.x, want.error);
 }
 
 std::string element_text(DType type, const unsigned char* bytes) {
+  if (kiln::is_complex(type)) {
+    const Number n = complex_element(type, bytes);
+    return fmt::format("({:.9g}, {:.9g})", n.x, n.y);
+  }
   if (!kiln::is_floating(type)) return fmt::format("{}", element_integer(type, bytes));
   return fmt::format("{:.9g}", element_real(type, bytes));
 }

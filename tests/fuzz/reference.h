@@ -7,10 +7,11 @@
 
 namespace fuzz {
 
-/// One element. Floating: kiln's value must be within `error` of `x`. Integers and truth values: `i`, exactly (unsigned
-/// 64-bit values by their bits). `unknown`: errors of the operands leave more than one right answer.
+/// One element. Floating: kiln's value must be within `error` of `x`, complex: of (x, y) in the plane. Integers and
+/// truth values: `i`, exactly (unsigned 64-bit values by their bits). `unknown`: errors of the operands leave more than
+/// one right answer.
 struct Number {
-  long double x = 0;
+  long double x = 0, y = 0;
   long double error = 0;
   std::int64_t i = 0;
   bool unknown = false;
@@ -31,6 +32,15 @@ std::string element_text(DType type, const unsigned char* bytes);
 // reference_ops.cpp
 Number apply_operation(Op op, DType operand_type, DType result_type, const Number* operands);
 Number convert(const Number& value, DType from, DType to);
+// reference_complex.cpp
+Number complex_operation(Op op, DType operand_type, DType result_type, const Number* operands);
+/// To a complex type.
+Number complex_conversion(const Number& value, DType from, DType to);
+Number complex_stored(const Number& value, DType type);
+Number complex_reduction(Function function, const Values& values, DType type, int ddof);
+Number put_complex(std::vector<unsigned char>& bytes, DType type, double x, double y);
+bool complex_agrees(const Number& expected, DType type, const unsigned char* bytes);
+Number complex_element(DType type, const unsigned char* bytes);
 // reference_reductions.cpp
 Number reduce(Function function, const Values& values, DType type, int ddof);
 void scan(Function function, Values& values, DType type);

@@ -310,6 +310,7 @@ long double unit_roundoff(DType type) {
     case DType::bf16:
       return 0x1p-8L;
     case DType::f32:
+    case DType::c64:
       return 0x1p-24L;
     default:
       return 0x1p-53L;
@@ -327,6 +328,7 @@ Number apply_operation(Op op, DType operand_type, DType result_type, const Numbe
     return v[0].i != 0 ? v[1] : v[2];
   }
   if (v[0].unknown || v[1].unknown) return unknown();
+  if (kiln::is_complex(operand_type)) return complex_operation(op, operand_type, result_type, v);
   if (operand_type == DType::b1) return boolean(op, v);
   if (kiln::is_floating(operand_type)) return floating(op, result_type == DType::b1 ? operand_type : result_type, v);
   return integer(op, operand_type, v);
@@ -334,6 +336,7 @@ Number apply_operation(Op op, DType operand_type, DType result_type, const Numbe
 
 Number convert(const Number& value, DType from, DType to) {
   if (value.unknown) return value;
+  if (kiln::is_complex(to)) return complex_conversion(value, from, to);
   if (kiln::is_floating(from)) {
     if (to == DType::b1) {
       if (value.error > 0 && std::fabs(value.x) <= value.error) return unknown();

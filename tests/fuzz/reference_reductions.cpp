@@ -33,32 +33,70 @@ Number bounded(Real x, Real error, DType type) {
   return n;
 }
 
-Number sum(const Values& values, DType type) {
-  const Real u = unit_roundoff(computing_type(type));
-  Real total = 0, magnitude = 0, error = 0;
-  for (const Number& v : values) {
-    total += v.x;
-    magnitude += std::fabs(v.x);
-    error += v.error;
-  }
-  if (std::isfinite(total) && magnitude > (computing_type(type) == DType::f32 ? 0x1p126L : 0x1p1022L)) return unknown();
-  return bounded(total, error + tree_units(values.size()) * u * magnitude + least(computing_type(type)), type);
+Real largest(DType compute) {
+  return compute == DType::f32 ? Real{std::numeric_limits<float>::max()} : Real{std::numeric_limits<double>::max()};
 }
 
-Number prod(const Values& values, DType type) {
-  const Real u = unit_roundoff(computing_type(type));
-  Real total = 1, high = 1, largest_partial = 1, magnitude = 1, smallest_partial = 1;
+Number of_value(Real x) {
+  Number n;
+  n.x = x;
+  return n;
+}
+
+/// The order of the terms is free, so a partial sum may hold any of them: it is as large as all positive or all
+/// negative ones together, and overflows only if those do. An infinity stays unless the others overflow to the opposite
+/// one.
+Number sum(const Values& values, DType type) {
+  const DType compute = computing_type(type);
+  const Real u = unit_roundoff(compute);
+  Real total = 0, positive = 0, negative = 0, error = 0;
   for (const Number& v : values) {
-    total *= v.x;
-    high *= (std::fabs(v.x) + v.error) * (1 + u);
-    if (std::isfinite(v.x)) magnitude *= std::max(std::fabs(v.x), Real{1});
-    largest_partial = std::max(largest_partial, magnitude);
-    if (v.x != 0) smallest_partial *= std::min(std::fabs(v.x), Real{1});
+    total += v.x;
+    if (!std::isfinite(v.x)) continue;
+    (v.x > 0 ? positive : negative) += std::fabs(v.x);
+    error += v.error;
   }
-  // Another order of the factors may overflow or underflow on the way.
-  if (!std::isnan(total) && (largest_partial > 0x1p100L || smallest_partial < 0x1p-100L)) return unknown();
-  if (!std::isfinite(total)) return bounded(total, high > 0 && std::isnan(high) && !std::isnan(total) ? high : 0, type);
-  return bounded(total, high - std::fabs(total) + 4 * u * std::fabs(total) + least(computing_type(type)), type);
+  if (std::isnan(total)) return of_value(total);
+  const Real magnitude = positive + negative, reach = tree_units(values.size()) * u * magnitude + error;
+  const bool may_rise = positive + reach >= largest(compute), may_fall = negative + reach >= largest(compute);
+  if (std::isinf(total)) return (total > 0 ? may_fall : may_rise) ? unknown() : of_value(total);
+  if (may_rise || may_fall) {
+    const bool must = std::min(positive, negative) == 0 && magnitude - reach > largest(compute) * (1 + u);
+    return must ? of_value(std::copysign(std::numeric_limits<Real>::infinity(), total)) : unknown();
+  }
+  Number n = of_value(total);
+  n.error = reach + least(compute);
+  return n;
+}
+
+/// The order of the factors is free, so a partial product may be as large as all factors above 1 together, and as small
+/// as all below 1: where neither end of the range is passed, every order gives the same up to rounding. Where one is,
+/// infinities and zeros may meet, or a product of zero or infinity may be neither.
+Number prod(const Values& values, DType type) {
+  const DType compute = computing_type(type);
+  const Real u = unit_roundoff(compute), highest = compute == DType::f32 ? 127 : 1023;
+  Real up = 0, down = 0, total = 1, high = 1;
+  bool has_infinity = false, has_zero = false, may_be_zero = false, is_negative = false;
+  for (const Number& v : values) {
+    if (std::isnan(v.x)) return v;
+    is_negative = is_negative != std::signbit(v.x);
+    total *= v.x;
+    has_infinity = has_infinity || std::isinf(v.x), has_zero = has_zero || (v.x == 0 && v.error == 0);
+    may_be_zero = may_be_zero || std::fabs(v.x) <= v.error;
+    if (std::isinf(v.x) || v.x == 0) continue;
+    high *= (std::fabs(v.x) + v.error) * (1 + u);
+    up += std::max<Real>(0, std::log2(std::fabs(v.x) + v.error));
+    down += std::max<Real>(0, -std::log2(std::max(std::fabs(v.x) - v.error, Real{0x1p-16000L})));
+  }
+  if (has_infinity && has_zero) return of_value(std::nanl(""));
+  const bool overflows = up > highest - 1, underflows = down > highest - 2;
+  if (has_infinity) return underflows || may_be_zero ? unknown() : of_value(total);
+  if (has_zero) return overflows ? unknown() : of_value(is_negative ? -0.0L : 0.0L);
+  if (overflows || (underflows && !may_be_zero)) return unknown();
+  Number n = of_value(total);
+  n.error = high - std::fabs(total) + 4 * u * std::fabs(total) + least(compute);
+  if (may_be_zero) n.error = high + std::fabs(total) + least(compute);
+  return n;
 }
 
 Number extreme(const Values& values, bool larger) {
@@ -238,7 +276,9 @@ Number of_floats(Function function, const Values& values, DType type, int ddof) 
 
 Number reduce(Function function, const Values& values, DType type, int ddof) {
   if (function == Function::any || function == Function::all || function == Function::count_nonzero)
-    return count_true(function, values, type);
+    return kiln::is_complex(type) ? complex_reduction(function, values, type, ddof)
+                                  : count_true(function, values, type);
+  if (kiln::is_complex(type)) return complex_reduction(function, values, type, ddof);
   if (std::any_of(values.begin(), values.end(), [](const Number& v) { return v.unknown; })) return unknown();
   if (kiln::is_floating(type)) return of_floats(function, values, type, ddof);
   if (function <= Function::min || function == Function::argmax || function == Function::argmin)

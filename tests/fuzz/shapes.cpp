@@ -69,6 +69,22 @@ Mapping sliced(const View& view, const Shape& from) {
   return result;
 }
 
+Mapping shifted(const View& view, const Shape& from) {
+  Mapping result{from, {}};
+  const auto beyond = static_cast<shifts::Beyond>(view.numbers[0]);
+  for (std::int64_t i = 0; i < count(from); ++i) {
+    Shape index = unravel(i, from);
+    bool inside = true;
+    for (std::size_t axis = 0; axis < from.size(); ++axis) {
+      const auto position = shifts::source(beyond, index[axis] - view.numbers[axis + 1], from[axis]);
+      inside = inside && position;
+      index[axis] = position.value_or(0);
+    }
+    result.source.push_back(inside ? ravel(index, from) : -1);
+  }
+  return result;
+}
+
 }  // namespace
 
 bool broadcast(Shape& into, const Shape& other) {
@@ -141,15 +157,7 @@ Mapping apply_view(const View& view, const Shape& from) {
       }
       return result;
     case ViewKind::shift:
-      result.shape = from;
-      for (std::int64_t i = 0; i < count(from); ++i) {
-        Shape index = unravel(i, from);
-        for (std::size_t axis = 0; axis < rank; ++axis)
-          index[axis] =
-              *shifts::source(static_cast<shifts::Beyond>(numbers[0]), index[axis] - numbers[axis + 1], from[axis]);
-        result.source.push_back(ravel(index, from));
-      }
-      return result;
+      return shifted(view, from);
   }
   for (std::int64_t i = 0; i < count(from); ++i) result.source.push_back(i);  // C order is kept
   return result;

@@ -4,12 +4,15 @@
 namespace fuzz {
 
 DType sum_type(DType type) {
-  if (kiln::is_floating(type)) return type;
+  if (kiln::is_floating(type) || kiln::is_complex(type)) return type;
   return kiln::is_unsigned_integer(type) ? DType::u64 : DType::i64;
 }
 
 DType result_of(Function function, DType type) {
   const bool floating = kiln::is_floating(type);
+  const bool spreads = function == Function::var || function == Function::std_ || function == Function::norm;
+  if (kiln::is_complex(type) && spreads) return kiln::real_of(type);
+  if (kiln::is_complex(type) && function == Function::mean) return type;
   switch (function) {
     case Function::sum:
     case Function::prod:

@@ -40,6 +40,25 @@ Case activations() {
   return {"activations_f32", b.finish_legalised(), {{1 << 20}}};
 }
 
+/// Prices of European calls and puts: the tails of both signs come from one.
+Case prices(DType type) {
+  Builder b(1, narrow, "call, put = Black-Scholes(spot, strike, years)");
+  const NodeId spot = b.load(type, "c"), strike = b.load(type, "c"), years = b.load(type, "c");
+  const auto number = [&](double value) { return b.number(type, value); };
+  const auto times = [&](NodeId x, NodeId y) { return b.op(Op::mul, {x, y}); };
+  const NodeId deviation = times(number(0.3), b.op(Op::sqrt, {years}));
+  const NodeId growth = b.op(Op::add, {b.op(Op::log, {b.op(Op::div, {spot, strike})}), times(number(0.065), years)});
+  const NodeId d1 = b.op(Op::div, {growth, deviation}), d2 = b.op(Op::sub, {d1, deviation});
+  const NodeId discounted = times(strike, b.op(Op::exp, {times(number(-0.02), years)}));
+  const auto normal = [&](NodeId d) {
+    return times(number(0.5), b.op(Op::erfc, {times(d, number(-0.7071067811865476))}));
+  };
+  const auto minus = [&](NodeId x) { return b.op(Op::neg, {x}); };
+  b.store(b.op(Op::sub, {times(spot, normal(d1)), times(discounted, normal(d2))}), "c");
+  b.store(b.op(Op::sub, {times(discounted, normal(minus(d2))), times(spot, normal(minus(d1)))}), "c");
+  return {type == DType::f32 ? "prices_f32" : "prices_f64", b.finish_legalised(), {{1 << 26}}};
+}
+
 Case gelu_bias() {
   Builder b(2, narrow, "y = gelu(x + bias)");
   const NodeId x = b.load(DType::bf16, "sc"), c = b.load(DType::bf16, "bc");
@@ -208,11 +227,29 @@ Case transpose_wished() {
 }  // namespace
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
-                           transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
-                           where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
-                           activations(),     dense_image(), dense_points(),     product_in_turns(), transpose_wished(),
-                           user_function()};
+  std::vector<Case> all = {saxpy(),
+                           swiglu(),
+                           gelu_bias(),
+                           strided(),
+                           transpose_add(),
+                           transpose_batch(),
+                           image(),
+                           complex_product(),
+                           big_index(),
+                           mask(),
+                           where_clip(),
+                           two_outputs(),
+                           scalar_broadcast(),
+                           zero_dimensional(),
+                           swiglu_by_hand(),
+                           activations(),
+                           dense_image(),
+                           dense_points(),
+                           product_in_turns(),
+                           transpose_wished(),
+                           user_function(),
+                           prices(DType::f32),
+                           prices(DType::f64)};
   for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }

@@ -71,20 +71,12 @@ struct Accesses {
 
 // Rule: 16 bytes per access on the widest operand, once per thread and operand (design.md section 4).
 TEST(Widths, VectorsReachThePtx) {
-  const std::map<std::string, Accesses> expected = {{"saxpy_f32", {2, 1}},
-                                                    {"swiglu_bf16", {2, 1}},
-                                                    {"swiglu_by_hand_bf16", {2, 1}},
-                                                    {"activations_f32", {1, 4}},
-                                                    {"dense_image_u8", {1, 1}},
-                                                    {"gelu_bias_bf16", {2, 1}},
-                                                    {"transpose_add_f32", {8, 4}},
-                                                    {"transpose_batch_f64", {2, 2}},
-                                                    {"complex_c64", {1, 1}},
-                                                    {"big_index_i64", {1, 1}},
-                                                    {"mask_b1", {1, 0}},
-                                                    {"where_clip_f64", {1, 1}},
-                                                    {"two_outputs_f32_f16", {2, 1}},
-                                                    {"row_column_scalars_f32", {2, 1}}};
+  const std::map<std::string, Accesses> expected = {
+      {"saxpy_f32", {2, 1}},       {"swiglu_bf16", {2, 1}},         {"swiglu_by_hand_bf16", {2, 1}},
+      {"activations_f32", {1, 4}}, {"prices_f32", {3, 2}},          {"dense_image_u8", {1, 1}},
+      {"gelu_bias_bf16", {2, 1}},  {"transpose_add_f32", {8, 4}},   {"transpose_batch_f64", {2, 2}},
+      {"complex_c64", {1, 1}},     {"big_index_i64", {1, 1}},       {"mask_b1", {1, 0}},
+      {"where_clip_f64", {1, 1}},  {"two_outputs_f32_f16", {2, 1}}, {"row_column_scalars_f32", {2, 1}}};
   std::size_t seen = 0;
   for (const Case& test : cases()) {
     const auto it = expected.find(test.name);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "codegen/emit/cuda_sort.h"
+#include "tests/golden/candidate_cases.h"
 #include "tests/golden/window_cases.h"
 
 namespace {
@@ -25,6 +26,16 @@ std::string print_sorts() {
          print_kernel("join_c64", emit_join_runs(kiln::DType::c64));
 }
 
+std::string print_candidates() {
+  std::string table;
+  for (const auto& test : kiln::golden::candidate_cases()) {
+    for (std::size_t k = 0; k < test.candidates.size(); ++k)
+      table += print_kernel(test.name + "_" + std::to_string(k),
+                            kiln::codegen::emit_cuda(test.kernel, test.candidates[k].schedule, {}));
+  }
+  return table;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -32,6 +43,8 @@ int main(int count, char** arguments) {
   const std::string_view which = count > 1 ? arguments[1] : "rows";
   if (which == "sorts") {
     table = print_sorts();
+  } else if (which == "candidates") {
+    table = print_candidates();
   } else {
     for (const auto& test : which == "columns"   ? kiln::golden::column_cases()
                             : which == "scans"   ? kiln::golden::scan_cases()

@@ -16,6 +16,7 @@
 
 // NOLINTBEGIN: these names are CUDA's.
 #define __device__
+#define __constant__
 #define __forceinline__ inline
 #define __global__
 #define __grid_constant__
@@ -45,6 +46,12 @@ inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 inline float rsqrtf(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
 inline double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
+inline double __dmul_rn(double a, double b) { return a * b; }
+inline int __double2loint(double value) { return static_cast<int>(std::bit_cast<std::uint64_t>(value)); }
+inline double __hiloint2double(int high, int low) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
+                               static_cast<unsigned>(low));
+}
 inline unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
 }

@@ -13,6 +13,14 @@ namespace kiln::emulation {
 namespace activations {
 #include "tests/golden/activations_f32.cu"
 }
+namespace prices_f32 {
+#include "tests/golden/prices_f32.cu"
+}
+namespace prices_f64 {
+#define kiln_flat_sub_mul_where_lt kiln_flat_sub_mul_where_lt_f64  // C names would clash
+#include "tests/golden/prices_f64.cu"
+#undef kiln_flat_sub_mul_where_lt
+}  // namespace prices_f64
 #pragma GCC diagnostic pop
 }  // namespace kiln::emulation
 
@@ -66,6 +74,36 @@ TEST(Emulation, OnePlusErfHoldsItsBound) {
   EXPECT_EQ(emulation::activations::one_plus_erf(INFINITY), 2.0f);
   EXPECT_EQ(emulation::activations::one_plus_erf(-INFINITY), 0.0f);
   EXPECT_TRUE(std::isnan(emulation::activations::one_plus_erf(NAN)));
+}
+
+// Rule: the accuracy stated in the prelude, down to the smallest subnormal, less the 2 ulp that the device's exp2f
+// adds.
+TEST(Emulation, TailOfTheErrorFunctionHoldsItsBound) {
+  double worst = 0, worst_f64 = 0;
+  for (int error = -1; error <= 1; ++error) {
+    emulation::errors = {0, error};
+    for (int i = 0; i <= 200000; ++i) {
+      const float x = i < 100000 ? static_cast<float>(i) * 1.02e-4f : std::exp2(static_cast<float>(i - 195000) * 1e-3f);
+      const long double want = std::erfc(static_cast<long double>(x));
+      worst = std::max(worst, ulps(emulation::prices_f32::erfc_of_magnitude(x), want, want));
+    }
+  }
+  emulation::errors = {};
+  for (int i = 0; i <= 200000; ++i) {
+    const double x = i < 100000 ? i * 2.73e-4 : std::exp2((i - 196000) * 1e-3);
+    const long double want = std::erfc(static_cast<long double>(x));
+    const int exponent = std::max(std::ilogb(static_cast<double>(want)), -1022);
+    const long double difference = std::fabs(emulation::prices_f64::erfc_of_magnitude(x) - want);
+    worst_f64 = std::max(worst_f64, static_cast<double>(difference / std::ldexp(1.0L, exponent - 52)));
+  }
+  EXPECT_LE(worst, 5);
+  EXPECT_LE(worst_f64, 5);
+  EXPECT_EQ(emulation::prices_f32::erfc_of_magnitude(0.0f), 1.0f);
+  EXPECT_EQ(emulation::prices_f32::erfc_of_magnitude(INFINITY), 0.0f);
+  EXPECT_TRUE(std::isnan(emulation::prices_f32::erfc_of_magnitude(NAN)));
+  EXPECT_EQ(emulation::prices_f64::erfc_of_magnitude(0.0), 1.0);
+  EXPECT_EQ(emulation::prices_f64::erfc_of_magnitude(static_cast<double>(INFINITY)), 0.0);
+  EXPECT_TRUE(std::isnan(emulation::prices_f64::erfc_of_magnitude(static_cast<double>(NAN))));
 }
 
 }  // namespace

@@ -26,6 +26,25 @@ Case take_rows() {
   return {"take_rows_bf16", b.finish(), {{300, 4096}}};
 }
 
+/// Reductions of rows of a table by index: the row is read as whole vectors, by each pass again.
+Case centred_rows() {
+  Builder b(2, codegen::IndexWidth::bits32, "x - mean(x), sum(x * x), x = take(table, ids, 0)");
+  b.kernel.reduced = 1;
+  const NodeId ids = b.load(DType::i32, "cb", 4);
+  const NodeId column = b.finding_iota("bc", 4, 16);
+  const NodeId extent = b.parameter(DType::i64), stride = b.parameter(DType::i64), reach = b.parameter(DType::i64);
+  const NodeId inverse = b.parameter(DType::f32);
+  const NodeId x = b.gather(DType::f32, 16, checked(b, ids, extent, stride), column, reach);
+  const auto sum = [&](NodeId value) {
+    codegen::ReductionSpec spec;
+    spec.kind = codegen::Reduction::sum;
+    return b.kernel.body.reduce(spec, DType::f32, {value});
+  };
+  b.store(b.op(Op::sub, {x, b.op(Op::mul, {sum(x), inverse})}), "sc");
+  b.store(sum(b.op(Op::mul, {x, x})), "cb", 4);
+  return {"take_rows_centred_f32", b.finish(), {{3000, 1000}}};
+}
+
 /// Single elements, each by an index of its own.
 Case take_elements() {
   Builder b(1, codegen::IndexWidth::bits32, "y = take(x, i) + 1");
@@ -68,7 +87,7 @@ Case bytes_in_bins() {
 }  // namespace
 
 std::vector<Case> golden_gathers() {
-  return {take_rows(), take_elements(), histogram(), scatter_halves(), bytes_in_bins()};
+  return {take_rows(), centred_rows(), take_elements(), histogram(), scatter_halves(), bytes_in_bins()};
 }
 
 }  // namespace kiln::golden

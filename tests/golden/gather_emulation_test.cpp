@@ -11,6 +11,9 @@ namespace kiln::emulation {
 namespace rows {
 #include "tests/golden/take_rows_bf16.cu"
 }
+namespace centred {
+#include "tests/golden/take_rows_centred_f32.cu"
+}
 namespace elements {
 #include "tests/golden/take_elements_f32.cu"
 }
@@ -56,6 +59,43 @@ TEST(GatherEmulation, RowsByIndex) {
     for (std::int64_t c = 0; c < width; ++c) {
       const std::uint16_t want = at < 0 ? 0x7fc0 : w[static_cast<std::size_t>(at * width + c)].bits;
       ASSERT_EQ(y[static_cast<std::size_t>(r * width + c)].bits, want) << r << ", " << c;
+    }
+  }
+}
+
+// Rule: a reduction of rows by index reads each row as vectors, also one that ends within a step; a row that does not
+// exist is NaN.
+TEST(GatherEmulation, ReducedRowsByIndex) {
+  for (const std::int64_t width : {1000, 996, 904}) {
+    const std::int64_t rows = 21, table = 9;
+    const Case test = resized("take_rows_centred_f32", {rows, width});
+    EXPECT_EQ(schedule_of(test).vector, 4);
+    Buffer<float> w(static_cast<std::size_t>(table * width)), y(static_cast<std::size_t>(rows * width)),
+        squares(static_cast<std::size_t>(rows));
+    Buffer<std::int32_t> ids(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < w.size; ++i) w[i] = static_cast<float>(i * 37 % 101) / 8 - 5;
+    for (std::size_t i = 0; i < ids.size; ++i) ids[i] = static_cast<std::int32_t>(index_of(i, table));
+    run(test, emulation::centred::kiln_row_sum_mul_sub_take,
+        {{ids.data, nullptr, w.data, y.data, squares.data},
+         {{1, 0}, {0, 1}, {0, 0}, {width, 1}, {1, 0}},
+         {bytes_of(table), bytes_of(width), bytes_of(width - 1), bytes_of(1 / static_cast<float>(width))}});
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t at = place_of(ids[static_cast<std::size_t>(r)], table);
+      if (at < 0) {
+        ASSERT_TRUE(std::isnan(squares[static_cast<std::size_t>(r)]) &&
+                    std::isnan(y[static_cast<std::size_t>(r * width)]));
+        continue;
+      }
+      double mean = 0, sum = 0;
+      for (std::int64_t c = 0; c < width; ++c) {
+        const double x = static_cast<double>(w[static_cast<std::size_t>(at * width + c)]);
+        mean += x / static_cast<double>(width), sum += x * x;
+      }
+      ASSERT_NEAR(squares[static_cast<std::size_t>(r)], sum, 1e-4 * sum);
+      for (std::int64_t c = 0; c < width; ++c) {
+        const double x = static_cast<double>(w[static_cast<std::size_t>(at * width + c)]);
+        ASSERT_NEAR(y[static_cast<std::size_t>(r * width + c)], x - mean, 1e-4) << r << ", " << c;
+      }
     }
   }
 }

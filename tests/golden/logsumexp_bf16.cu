@@ -48,6 +48,67 @@ DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 #endif
 }
 
+template <class Float>
+DEVICE Float add_low(Float sum, Float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
+  return low != Float(0) && low - low == Float(0) ? sum + low : sum;
+}
+
+DEVICE float exponential_base(float m) {  // what exponents are taken relative to: m, and never inf - inf
+  return fabsf(m) <= 3.402823466e+38f || m != m ? m : 0.0f;
+}
+
+DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, float e1) {  // e is a sum of exp(x - m)
+  m = maximum_f32(m0, m1);
+  const float below = m0 == m1 ? 0.0f : -fabsf(m0 - m1);  // never inf - inf
+  const bool left = m0 >= m1;
+  e = fmaf(left ? e1 : e0, exp2_approximate(below * 0x1.715476p+0f), left ? e0 : e1);
+}
+
+DEVICE float raised_base(float base, float m) {  // follows m only where that is above it by more than 1
+  return m > base + 1.0f ? m : base;
+}
+
+// a + b; what rounding lost is added to low, if b is not larger than a. Where it is, at most one rounding of the sum is
+// lost, and the sum has doubled.
+DEVICE float add_smaller(float a, float b, float& low) {
+  const float sum = a + b;
+  low += b - (sum - a);
+  return sum;
+}
+
+// To e, a sum of exp(x - base), and low, what rounding lost of it, another sum of exp(x - next). No number of small
+// steps of the maximum adds up roundings of e: each change of the base divides it by more than e.
+DEVICE void add_exponentials(float& e, float& low, float& base, float next, float sum) {
+  if (base != next) {
+    const float scale = exp2_approximate((base - next) * 0x1.715476p+0f);
+    e *= scale, low *= scale, base = next;
+  }
+  e = add_smaller(e, sum, low);
+}
+
+DEVICE float total_logsumexp(float m, float e, float base, float low) {  // the sum of exp(x - m)
+  return add_low(e, low) * (base == m ? 1.0f : exp2_approximate((base - m) * 0x1.715476p+0f));
+}
+
+template <int N>
+DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e are left in m[0] and e[0]
+  float highest[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) highest[k] = m[k];
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) highest[k] = maximum_f32(highest[k], highest[k + w]);
+  const float base = exponential_base(highest[0]);
+#pragma unroll
+  for (int k = 0; k < N; ++k) e[k] *= exp2_approximate((m[k] - base) * 0x1.715476p+0f);
+#pragma unroll
+  for (int w = 1; w < N; w *= 2)
+#pragma unroll
+    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
+  m[0] = highest[0];
+}
+
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
   union Piece { typename Word<Width * sizeof(T)>::type word; T at[Width]; };
@@ -91,36 +152,6 @@ DEVICE float sum_of(float (&e)[N]) {
 #pragma unroll
     for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
   return e[0];
-}
-
-DEVICE float exponential_base(float m) {  // what exponents are taken relative to: m, and never inf - inf
-  return fabsf(m) <= 3.402823466e+38f || m != m ? m : 0.0f;
-}
-
-DEVICE void join_logsumexp(float& m, float& e, float m0, float e0, float m1, float e1) {  // e is a sum of exp(x - m)
-  m = maximum_f32(m0, m1);
-  const float below = m0 == m1 ? 0.0f : -fabsf(m0 - m1);  // never inf - inf
-  const bool left = m0 >= m1;
-  e = fmaf(left ? e1 : e0, exp2_approximate(below * 0x1.715476p+0f), left ? e0 : e1);
-}
-
-template <int N>
-DEVICE void tree_logsumexp(float (&m)[N], float (&e)[N]) {  // the joint m and e are left in m[0] and e[0]
-  float highest[N];
-#pragma unroll
-  for (int k = 0; k < N; ++k) highest[k] = m[k];
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) highest[k] = maximum_f32(highest[k], highest[k + w]);
-  const float base = exponential_base(highest[0]);
-#pragma unroll
-  for (int k = 0; k < N; ++k) e[k] *= exp2_approximate((m[k] - base) * 0x1.715476p+0f);
-#pragma unroll
-  for (int w = 1; w < N; w *= 2)
-#pragma unroll
-    for (int k = 0; k + w < N; k += 2 * w) e[k] += e[k + w];
-  m[0] = highest[0];
 }
 
 template <class State, int N>
@@ -179,6 +210,11 @@ DEVICE State0 shuffle(const State0& s, int mask) {
   r.s0_1 = __shfl_xor_sync(~0u, s.s0_1, mask);
   return r;
 }
+DEVICE State0 total(const State0& s, const State0& low) {
+  State0 r = s;
+  r.s0_1 = total_logsumexp(s.s0_0, s.s0_1, low.s0_0, low.s0_1);
+  return r;
+}
 template <int N>
 DEVICE State0 tree(State0 (&s)[N]) {
   float c0_0[N], c0_1[N];
@@ -209,6 +245,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp
   float* const y0_row = a.y0 + (i32(c0));
   const State0 identity0 = State0{__uint_as_float(0xff800000u), 0.0f};
   State0 s0 = identity0;
+  State0 low0 = State0{__uint_as_float(0xff800000u), 0.0f};
   {
     u32 first = (0);
     for (; first + 32768u <= a.n1; first += (32768u)) {
@@ -223,7 +260,8 @@ extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp
       for (int u = 0; u < 4; ++u) {
         highest = maximum_f32(highest, maximum_of_bf16(x0[u]));
       }
-      const float base = exponential_base(highest);
+      const float next = raised_base(low0.s0_0, highest);
+      const float base = exponential_base(next);
       float sums[4];
 #pragma unroll
       for (int u = 0; u < 4; ++u) {
@@ -235,7 +273,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp
         }
         sums[u] = sum_of(e);
       }
-      s0.s0_1 = s0.s0_1 * exp2_approximate((s0.s0_0 - base) * 0x1.715476p+0f) + sum_of(sums);
+      add_exponentials(s0.s0_1, low0.s0_1, low0.s0_0, next, sum_of(sums));
       s0.s0_0 = highest;
     }
     if (first < a.n1) {
@@ -251,7 +289,8 @@ extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp
         const u32 j = first + (u * 1024u + lane) * 8u;
         if (j < a.n1) highest = maximum_f32(highest, maximum_of_bf16(x0[u]));
       }
-      const float base = exponential_base(highest);
+      const float next = raised_base(low0.s0_0, highest);
+      const float base = exponential_base(next);
       float sums[4];
 #pragma unroll
       for (int u = 0; u < 4; ++u) {
@@ -265,10 +304,11 @@ extern "C" __global__ void __launch_bounds__(1024, 2) kiln_row_add_log_logsumexp
         sums[u] = sum_of(e);
         if (j >= a.n1) sums[u] = 0.0f;
       }
-      s0.s0_1 = s0.s0_1 * exp2_approximate((s0.s0_0 - base) * 0x1.715476p+0f) + sum_of(sums);
+      add_exponentials(s0.s0_1, low0.s0_1, low0.s0_0, next, sum_of(sums));
       s0.s0_0 = highest;
     }
   }
+  s0 = total(s0, low0);
   s0 = join_block<32, false>(s0, shared0);
   if (lane == 0) {
     const float v1 = logf(s0.s0_1);

@@ -40,6 +40,19 @@ DEVICE float reciprocal_approximate(float x) {  // 1 ulp
 #endif
 }
 
+template <class Float>
+DEVICE Float add_low(Float sum, Float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
+  return low != Float(0) && low - low == Float(0) ? sum + low : sum;
+}
+
+// a + b; what rounding lost is added to low, if b is not larger than a. Where it is, at most one rounding of the sum is
+// lost, and the sum has doubled.
+DEVICE float add_smaller(float a, float b, float& low) {
+  const float sum = a + b;
+  low += b - (sum - a);
+  return sum;
+}
+
 // n elements, their mean, and the sum of their squared deviations from it. Nothing overflows that is multiplied by the
 // 0 of an empty state.
 DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float mean0, float sum0, float n1, float mean1,
@@ -48,6 +61,17 @@ DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float m
   const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean0;
   mean = fmaf(difference, share, mean0);
   sum = fmaf(difference * (n0 * share), difference, sum0 + sum1);
+}
+
+// The same where n0 grows from batch to batch: what rounding loses of the mean and of the sum is kept, so that a mean
+// which moves by less than its last place still moves.
+DEVICE void accumulate_deviations(float& n, float& mean, float& sum, float& mean_low, float& sum_low, float n1,
+                                  float mean1, float sum1) {
+  const float n0 = n;
+  n = n0 + n1;
+  const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean - mean_low;
+  mean = add_smaller(mean, __fmul_rn(difference, share), mean_low);
+  sum = add_smaller(sum, fmaf(difference * (n0 * share), difference, sum1), sum_low);
 }
 
 template <int N>  // the joint state is left in n[0], mean[0] and sum[0]; without division where every n is known
@@ -165,12 +189,17 @@ DEVICE State0 shuffle(const State0& s, int mask) {
   r.s0_2 = __shfl_xor_sync(~0u, s.s0_2, mask);
   return r;
 }
-DEVICE void accumulate(State0& s, State0&, const State0& batch) {
-  const State0 r = join(s, batch);
+DEVICE void accumulate(State0& s, State0& low, const State0& batch) {
+  State0 r = s;
+  accumulate_deviations(r.s0_0, r.s0_1, r.s0_2, low.s0_1, low.s0_2, batch.s0_0,
+      batch.s0_1, batch.s0_2);
   s = r;
 }
-DEVICE State0 total(const State0& s, const State0&) {
-  return s;
+DEVICE State0 total(const State0& s, const State0& low) {
+  State0 r = s;
+  r.s0_1 = add_low(s.s0_1, low.s0_1);
+  r.s0_2 = add_low(s.s0_2, low.s0_2);
+  return r;
 }
 template <int N>
 DEVICE State0 tree(State0 (&s)[N]) {

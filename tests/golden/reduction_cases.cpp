@@ -157,6 +157,9 @@ std::vector<ReductionCase> row_cases() {
   clusters(cases);
   wishes(cases);
   cases.push_back({"logsumexp_steps", logsumexp_kernel(DType::bf16), form(64, 64, 8, 2)});
+  cases.push_back({"logsumexp_f32", logsumexp_kernel(DType::f32), form(64, 64, 4, 2)});
+  cases.push_back({"logsumexp_beside_sum", logsumexp_kernel(DType::f32, true), form(64, 64, 4, 2)});
+  cases.push_back({"joined_f32", joined_softmax_kernel(DType::f32), form(64, 64, 4, 2)});
   cases.push_back({"logsumexp_split", logsumexp_kernel(DType::f32), split(form(64, 64, 4, 2))});
   cases.push_back({"argmax_steps", argmax_kernel(DType::f32, "sc"), form(64, 64, 4, 2)});
   cases.push_back({"argmax_lanes", argmax_kernel(DType::f32, "sc"), held(form(64, 16, 4, 2, 2))});

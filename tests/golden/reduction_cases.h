@@ -21,7 +21,7 @@ codegen::Kernel softmax_kernel(DType type, int alignment = 16);
 codegen::Kernel joined_softmax_kernel(DType type);
 codegen::Kernel ratio_kernel(DType type = DType::f32);  ///< x / max(x)
 codegen::Kernel layernorm_kernel(DType type);
-codegen::Kernel logsumexp_kernel(DType type);
+codegen::Kernel logsumexp_kernel(DType type, bool beside_sum = false);
 codegen::Kernel argmax_kernel(DType type, std::string_view axes);
 codegen::Kernel moments_kernel(DType type);    ///< mean and variance, by joining (count, mean, M2)
 codegen::Kernel user_combiner_kernel();        ///< two components: smallest magnitude and how often it occurs

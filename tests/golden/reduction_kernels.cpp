@@ -116,7 +116,7 @@ Kernel layernorm_kernel(DType type) {
   return b.finish();
 }
 
-Kernel logsumexp_kernel(DType type) {
+Kernel logsumexp_kernel(DType type, bool beside_sum) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "logsumexp(x)");
   const NodeId x = load(b, type, "sc");
   Graph join;
@@ -133,6 +133,7 @@ Kernel logsumexp_kernel(DType type) {
       combine(b, Reduction::logsumexp, join, {x, b.number(DType::f32, 1)}, {infinity, b.number(DType::f32, 0)});
   const NodeId log = b.op(Op::log, {component(b, state, 1, DType::f32)});
   b.store(b.op(Op::add, {component(b, state, 0, DType::f32), log}), "cb", 4);
+  if (beside_sum) b.store(reduce(b, Reduction::sum, x), "cb", 4);
   return b.finish();
 }
 

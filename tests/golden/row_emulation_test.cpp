@@ -2,6 +2,7 @@
 // double precision: any length, misaligned, strided, several axes, blocks in any order.
 #include <gtest/gtest.h>
 
+#include "tests/golden/long_rows.h"
 #include "tests/golden/reduction_run.h"
 
 namespace kiln::emulation {
@@ -171,6 +172,25 @@ TEST(RowValues, LongSumIsAccurate) {
   });
   launch(run, test);
   EXPECT_LE(std::fabs(run.result(0, 0) - sum), std::log2(double(n)) * 0x1p-24 * magnitude);
+}
+
+// Rule: the error of a sum of exponentials relative to a maximum found on the way is at most log2(n) u of it beside the
+// errors of its terms; here one block takes hundreds of steps, and the maximum grows at nearly all of them.
+TEST(RowValues, LongSumsOfExponentialsAreAccurate) {
+  for (const char* name :
+       {"logsumexp_steps", "logsumexp_f32", "logsumexp_beside_sum", "logsumexp_split", "joined_f32"}) {
+    const ReductionCase test = case_of(name);
+    expect_long_exponentials(test, name == std::string("joined_f32"), [&](ReductionRun& run) { launch(run, test); });
+  }
+}
+
+// Rule: the error of a variance is at most log2(n) u of it beside that of its differences, and what the rounding of the
+// mean, squared, adds; here the mean moves by less than its last place at most steps.
+TEST(RowValues, LongVariancesAreAccurate) {
+  for (const char* name : {"moments_steps", "moments_split"}) {
+    const ReductionCase test = case_of(name);
+    expect_long_variances(test, [&](ReductionRun& run) { launch(run, test); });
+  }
 }
 
 // Rule: NaN propagates through sum, max and product; a sum that meets inf is inf, and of +inf and -inf NaN; a sum of

@@ -127,13 +127,48 @@ void device_mistakes(World& w, std::vector<Mistake>& list) {
           "f64", "140737488355328", "compute in parts");
   list.back().varies = true;
   MISTAKE(DeviceError, (f.inspect_for("hopper", x, y)), (f.inspect_for("cpu", x, y)), "'hopper'", "sm_90");
-  list.back().has_place = false;
+  MISTAKE(DeviceError, (f.compile<kl::Sig<float, 1>, float>({.archs = {"hopper"}})),
+          (f.compile<kl::Sig<float, 1>, float>({.archs = {"cpu"}})), "'hopper'", "sm_90");
+}
+
+void traced_mistakes(World& w, std::vector<Mistake>& list) {
+  auto& [path, x, y, five, none, empty, moved, i, small, square, host, nothing, odd] = w;
+  const char* const section = "Functions and lambdas";
+  MISTAKE(ShapeError, (kl::jit([](auto a) { return a + a.shape()[2]; })(x)),
+          (kl::jit([](auto a) { return a + a.shape()[1]; })(x)), "shape()[2]", "rank 2", "use -2 to 1");
+  MISTAKE(TypeError, (kl::jit([](auto a, auto k) {
+            return kl::reduce(a, 0, 0.0f, [k](auto p, auto q) { return p + k * q; });
+          })(x, 2.0f)),
+          (kl::jit([](auto a, auto k) { return kl::reduce(k * a, 0, 0.0f, [](auto p, auto q) { return p + q; }); })(
+              x, 2.0f)),
+          "another trace", "C++ number");
+  MISTAKE(TypeError, (kl::function<float(float)>("float", {"a"}, "a + 1")),
+          (kl::function<float(float)>("g", {"a"}, "a + 1")), "\"float\" is a word of CUDA C++", "another name");
+  MISTAKE(TypeError, (kl::function<float(float)>("g", {"class"}, "1.f")),
+          (kl::function<float(float)>("g", {"c"}, "1.f")), "\"class\" is a word of CUDA C++", "class_");
+  MISTAKE(TypeError, (kl::function<float(float)>("my-g", {"a"}, "a + 1")),
+          (kl::function<float(float)>("my_g", {"a"}, "a + 1")), "is no name of a C++ function",
+          "letters, digits and _");
+  MISTAKE(TypeError, (kl::function<float(float)>("g", {"a"}, "float b = a + 1;")),
+          (kl::function<float(float)>("g", {"a"}, "float b = a + 1; return b;")), "returns nothing");
+  static const auto wrong = kl::function<float(float)>("wrong", {"a"}, "a + b", [](float a) { return a; });
+  static const auto right = kl::function<float(float)>("right", {"a"}, "a + 1", [](float a) { return a + 1; });
+  MISTAKE(CompileError, (kl::inspect(wrong(x), "sm_90")), (kl::inspect(right(x), "sm_90")),
+          "does not compile for sm_90", "the text of kl::function wrong was given at", "wrong(1): error",
+          "\"b\" is undefined");
+  list.back().needs_nvrtc = list.back().varies = true;
+  static const auto bad = kl::raw_kernel("k", "__global__ void k(float* y) { y[i] = 0; }");
+  static const auto good = kl::raw_kernel("k", "__global__ void k(float* y) { y[threadIdx.x] = 0; }");
+  MISTAKE(CompileError, (bad.inspect("sm_90")), (good.inspect("sm_90")), "does not compile for sm_90",
+          "its source was given at", "\"i\" is undefined");
+  list.back().needs_nvrtc = list.back().varies = true;
 }
 
 std::vector<Mistake> all_mistakes(World& world) {
   std::vector<Mistake> list;
   shape_mistakes(world, list);
   type_mistakes(world, list);
+  traced_mistakes(world, list);
   device_mistakes(world, list);
   return list;
 }
@@ -153,11 +188,23 @@ bool check(const Mistake& mistake) {
   return good;
 }
 
+/// Whether kernels compile for a GPU here.
+bool has_nvrtc() {
+  try {
+    kl::inspect(kl::ones<float>({4}) + 1, "sm_90");
+    return true;
+  } catch (const kl::Error& error) {
+    std::printf("messages of the CUDA compiler: skipped, %s\n", error.what());
+    return false;
+  }
+}
+
 int run(kl::Device device, const std::string& folder, bool table) {
   const bool gpu = device.kind() == kl::DeviceKind::cuda;
   const kl::DeviceGuard guard(device);
   World world(folder);
   int checked = 0, failed = 0;
+  const bool nvrtc = table || has_nvrtc();
   for (const Mistake& mistake : all_mistakes(world)) {
     if (table) {
       std::string message = mistake.needs_gpu || mistake.varies ? "" : mistake.message();
@@ -167,7 +214,7 @@ int run(kl::Device device, const std::string& folder, bool table) {
       std::printf("%s\t%s\t%s\t%s\n", mistake.section, mistake.wrote, message.c_str(), mistake.instead);
       continue;
     }
-    if (mistake.needs_gpu && !gpu) continue;
+    if ((mistake.needs_gpu && !gpu) || (mistake.needs_nvrtc && !nvrtc)) continue;
     ++checked;
     failed += check(mistake) ? 0 : 1;
   }

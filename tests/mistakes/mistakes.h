@@ -19,6 +19,7 @@ struct Mistake {
   std::vector<const char*> parts;  ///< of the message
   bool has_place = true;           ///< the message names this file
   bool needs_gpu = false;
+  bool needs_nvrtc = false;
   bool varies = false;  ///< the message depends on the machine
 };
 

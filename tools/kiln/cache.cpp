@@ -2,6 +2,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <kiln/tuning.h>
 
 #include "runtime/tool_cache.h"
 #include "tools/kiln/cache_json.h"
@@ -30,7 +31,9 @@ int stats(Arguments& arguments) {
   arguments.finish();
   const CacheState state = tool::cache_state();
   if (as_json) {
-    print_json(cache_json(state));
+    Json object = cache_json(state);
+    object.add("tuned", tuning::records().size());
+    print(object.text());
     return state.problem.empty() ? success : trouble;
   }
   print(cache_text(state));
@@ -44,22 +47,24 @@ int stats(Arguments& arguments) {
   }
   for (const auto& [kind, sum] : kinds)
     print(fmt::format("  {}: {}, {}\n", kind, plural(sum.first, "entry", "entries"), size_text(sum.second)));
+  if (const std::size_t tuned = tuning::records().size(); tuned > 0)
+    print(fmt::format("  tuning: {} (kiln tune ls)\n", plural(tuned, "result", "results")));
   return state.problem.empty() ? success : trouble;
 }
 
-llvm::json::Array entries_json(const std::vector<CacheEntry>& entries) {
-  llvm::json::Array list;
+Json entries_json(const std::vector<CacheEntry>& entries) {
+  Json list = Json::array();
   for (const CacheEntry& entry : entries) {
-    llvm::json::Object item{{"path", json_text(entry.path)},
-                            {"kernel", json_text(entry.kernel)},
-                            {"arch", json_text(entry.arch)},
-                            {"compiler", json_text(entry.compiler)},
-                            {"language", json_text(entry.language)},
-                            {"bytes", static_cast<std::int64_t>(entry.bytes)},
-                            {"used", entry.used_s}};
-    if (entry.created_s) item["created"] = entry.created_s;
-    if (!entry.damage.empty()) item["damage"] = json_text(entry.damage);
-    if (entry.other_version) item["other_version"] = true;
+    Json item = Json::object({{"path", entry.path},
+                              {"kernel", entry.kernel},
+                              {"arch", entry.arch},
+                              {"compiler", entry.compiler},
+                              {"language", entry.language},
+                              {"bytes", entry.bytes},
+                              {"used", entry.used_s}});
+    if (entry.created_s) item.add("created", entry.created_s);
+    if (!entry.damage.empty()) item.add("damage", entry.damage);
+    if (entry.other_version) item.add("other_version", true);
     list.push_back(std::move(item));
   }
   return list;
@@ -70,7 +75,7 @@ int ls(Arguments& arguments) {
   arguments.finish();
   const std::vector<CacheEntry> entries = tool::cache_entries(false);
   if (as_json) {
-    print_json(entries_json(entries));
+    print(entries_json(entries).text());
     return success;
   }
   std::vector<std::vector<std::string>> rows = {{"KERNEL", "ARCH", "SIZE", "AGE", "LAST USE", "COMPILER"}};
@@ -99,9 +104,8 @@ int verify(Arguments& arguments) {
     others += entry.other_version;
   }
   if (as_json) {
-    print_json(llvm::json::Object{{"entries", static_cast<std::int64_t>(entries.size())},
-                                  {"other_versions", static_cast<std::int64_t>(others)},
-                                  {"damaged", entries_json(damaged)}});
+    print(Json::object({{"entries", entries.size()}, {"other_versions", others}, {"damaged", entries_json(damaged)}})
+              .text());
   } else {
     for (const CacheEntry& entry : damaged) print(fmt::format("{}: {}\n", entry.path, entry.damage));
     print(fmt::format("{}, {} damaged{}\n", plural(entries.size(), "entry", "entries"), damaged.size(),
@@ -134,19 +138,19 @@ int clear(Arguments& arguments) {
 
 }  // namespace
 
-llvm::json::Object cache_json(const CacheState& state) {
-  return llvm::json::Object{{"directory", json_text(state.directory)},
-                            {"mode", state.mode},
-                            {"problem", json_text(state.problem)},
-                            {"exists", state.exists},
-                            {"usable", state.usable},
-                            {"writable", state.writable},
-                            {"owner", json_text(state.owner)},
-                            {"limit", static_cast<std::int64_t>(state.limit)},
-                            {"entries", static_cast<std::int64_t>(state.entries)},
-                            {"bytes", static_cast<std::int64_t>(state.bytes)},
-                            {"unfinished", static_cast<std::int64_t>(state.unfinished)},
-                            {"unfinished_bytes", static_cast<std::int64_t>(state.unfinished_bytes)}};
+Json cache_json(const CacheState& state) {
+  return Json::object({{"directory", state.directory},
+                       {"mode", state.mode},
+                       {"problem", state.problem},
+                       {"exists", state.exists},
+                       {"usable", state.usable},
+                       {"writable", state.writable},
+                       {"owner", state.owner},
+                       {"limit", state.limit},
+                       {"entries", state.entries},
+                       {"bytes", state.bytes},
+                       {"unfinished", state.unfinished},
+                       {"unfinished_bytes", state.unfinished_bytes}});
 }
 
 std::string cache_text(const CacheState& state) {

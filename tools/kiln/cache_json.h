@@ -3,13 +3,12 @@
 
 #include <string>
 
-#include <llvm/Support/JSON.h>
-
 #include "runtime/tool_cache.h"
+#include "tools/kiln/json.h"
 
 namespace kiln::command {
 
-llvm::json::Object cache_json(const tool::CacheState& state);
+Json cache_json(const tool::CacheState& state);
 std::string cache_text(const tool::CacheState& state);
 
 }  // namespace kiln::command

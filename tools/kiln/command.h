@@ -47,5 +47,8 @@ std::span<const Command> commands();
 
 int run_info(Arguments& arguments);
 int run_cache(Arguments& arguments);
+int run_bundle(Arguments& arguments);
+int run_bundle_build(Arguments& arguments);
+int run_tune(Arguments& arguments);
 
 }  // namespace kiln::command

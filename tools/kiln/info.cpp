@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <kiln/tuning.h>
 
 #include "runtime/tool_report.h"
 #include "tools/kiln/cache_json.h"
 #include "tools/kiln/command.h"
+#include "tools/kiln/json.h"
 #include "tools/kiln/text.h"
 
 namespace kiln::command {
@@ -22,43 +24,42 @@ std::string joined(const std::vector<std::string>& items, const char* between) {
   return text;
 }
 
-llvm::json::Object device_json(const DeviceReport& device) {
-  return llvm::json::Object{{"id", device.id},
-                            {"name", json_text(device.name)},
-                            {"arch", device.arch},
-                            {"multiprocessors", device.multiprocessors},
-                            {"memory_bytes", static_cast<std::int64_t>(device.memory_bytes)}};
+Json device_json(const DeviceReport& device) {
+  return Json::object({{"id", device.id},
+                       {"name", device.name},
+                       {"arch", device.arch},
+                       {"multiprocessors", device.multiprocessors},
+                       {"memory_bytes", device.memory_bytes}});
 }
 
-llvm::json::Value report_json(const SystemReport& report, bool is_good) {
-  llvm::json::Array gpus, settings, problems, archs, tried;
+Json report_json(const SystemReport& report, bool is_good) {
+  Json gpus = Json::array(), settings = gpus, problems = gpus, archs = gpus, tried = gpus;
   for (const DeviceReport& gpu : report.gpus) gpus.push_back(device_json(gpu));
   for (const SettingReport& s : report.settings)
-    settings.push_back(llvm::json::Object{{"name", s.name}, {"value", json_text(s.value)}, {"origin", s.origin}});
+    settings.push_back(Json::object({{"name", s.name}, {"value", s.value}, {"origin", s.origin}}));
   for (const Problem& problem : report.problems)
-    problems.push_back(llvm::json::Object{
-        {"serious", problem.serious}, {"what", json_text(problem.what)}, {"cure", json_text(problem.cure)}});
+    problems.push_back(Json::object({{"serious", problem.serious}, {"what", problem.what}, {"cure", problem.cure}}));
   for (const std::string& arch : report.nvrtc_archs) archs.push_back(arch);
-  for (const std::string& place : report.nvrtc_tried) tried.push_back(json_text(place));
-  llvm::json::Object cpu = device_json(report.cpu);
-  cpu["vector_bits"] = report.cpu_vector_bits;
-  return llvm::json::Object{{"ok", is_good},
-                            {"version", report.version},
-                            {"build", report.build},
-                            {"library", json_text(report.library)},
-                            {"nvrtc", llvm::json::Object{{"version", report.nvrtc_version},
-                                                         {"path", json_text(report.nvrtc_path)},
-                                                         {"archs", std::move(archs)},
-                                                         {"tried", std::move(tried)}}},
-                            {"driver", json_text(report.driver_version)},
-                            {"gpus", std::move(gpus)},
-                            {"cpu", std::move(cpu)},
-                            {"cpu_compiler", llvm::json::Object{{"version", report.cpu_compiler_version},
-                                                                {"path", json_text(report.cpu_compiler_path)}}},
-                            {"default_device", report.default_device},
-                            {"cache", cache_json(report.cache)},
-                            {"environment", std::move(settings)},
-                            {"problems", std::move(problems)}};
+  for (const std::string& place : report.nvrtc_tried) tried.push_back(place);
+  Json cpu = device_json(report.cpu);
+  cpu.add("vector_bits", report.cpu_vector_bits);
+  return Json::object(
+      {{"ok", is_good},
+       {"version", report.version},
+       {"build", report.build},
+       {"library", report.library},
+       {"nvrtc", Json::object({{"version", report.nvrtc_version},
+                               {"path", report.nvrtc_path},
+                               {"archs", std::move(archs)},
+                               {"tried", std::move(tried)}})},
+       {"driver", report.driver_version},
+       {"gpus", std::move(gpus)},
+       {"cpu", std::move(cpu)},
+       {"cpu_compiler", Json::object({{"version", report.cpu_compiler_version}, {"path", report.cpu_compiler_path}})},
+       {"default_device", report.default_device},
+       {"cache", cache_json(report.cache)},
+       {"environment", std::move(settings)},
+       {"problems", std::move(problems)}});
 }
 
 std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
@@ -99,6 +100,8 @@ std::string report_text(const SystemReport& report) {
   std::string text = fmt::format("kiln {}  {}\n  {}\n", report.version, report.library, report.build);
   text += devices_text(report);
   text += "\ncache: " + cache_text(report.cache);
+  if (const std::size_t tuned = tuning::records().size(); tuned > 0)
+    text += fmt::format("  {} result{} of tuning (kiln tune ls)\n", tuned, tuned == 1 ? "" : "s");
   text += "\nenvironment\n";
   std::vector<std::vector<std::string>> rows;
   for (const SettingReport& s : report.settings)
@@ -115,7 +118,7 @@ int run_info(Arguments& arguments) {
   const bool is_good =
       std::none_of(report.problems.begin(), report.problems.end(), [](const Problem& p) { return p.serious; });
   if (as_json) {
-    print_json(report_json(report, is_good));
+    print(report_json(report, is_good).text());
   } else {
     print(report_text(report));
   }

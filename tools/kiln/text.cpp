@@ -6,7 +6,6 @@
 #include <ctime>
 
 #include <fmt/format.h>
-#include <llvm/Support/raw_ostream.h>
 
 namespace kiln::command {
 
@@ -50,17 +49,5 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 }
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-void print_json(const llvm::json::Value& value) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::json::OStream(stream, 2).value(value);
-  stream.flush();
-  print(text + "\n");
-}
-
-llvm::json::Value json_text(const std::string& text) {
-  return llvm::json::isUTF8(text) ? llvm::json::Value(text) : llvm::json::Value(llvm::json::fixUTF8(text));
-}
 
 }  // namespace kiln::command

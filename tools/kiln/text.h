@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <llvm/Support/JSON.h>
-
 namespace kiln::command {
 
 /// "1.5 MiB"
@@ -16,9 +14,5 @@ std::string age_text(std::int64_t seconds_since_epoch);
 /// Columns padded to their widest cell, two blanks between them; the first row is the heading.
 std::string table(const std::vector<std::vector<std::string>>& rows);
 void print(const std::string& text);
-/// One JSON value and a line end, with whatever is no UTF-8 made so.
-void print_json(const llvm::json::Value& value);
-/// A string for JSON: names of files need not be UTF-8.
-llvm::json::Value json_text(const std::string& text);
 
 }  // namespace kiln::command

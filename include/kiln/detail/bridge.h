@@ -68,6 +68,11 @@ KILN_API NodeId record_literal(Recorder&, DType type, std::uint64_t low_bits, st
 KILN_API NodeId record_operation(Recorder&, Op op, DType result, const NodeId* operands, unsigned count, Where);
 KILN_API NodeId record_cast(Recorder&, NodeId value, DType type, Where);
 KILN_API NodeId record_index(Recorder&, NodeId value, int axis, Where);
+/// The extent of an axis as i64; of all_axes the number of elements.
+inline constexpr int all_axes = INT32_MIN;
+KILN_API NodeId record_extent(Recorder&, NodeId value, int axis, Where);
+/// TypeError: an operation on values of two traces.
+[[noreturn]] KILN_API void mixed_traces(Where);
 KILN_API NodeId record_random(Recorder&, NodeId counter, NodeId key, bool normal, DType type, Where);
 /// The view operations, in the order of codegen's ViewSpec::Kind. Slice items are 4 numbers each: flags, start, stop,
 /// step.
@@ -108,8 +113,11 @@ enum class Reducing : std::uint8_t {
 constexpr bool is_scan(Reducing f) { return f >= Reducing::cumsum; }
 
 /// Records the user's function on two values, or twice `k` components: `inputs` 0..k-1 are the left ones. Writes `k`
-/// nodes of the same types.
-using CombinerFunction = void (*)(Recorder&, const NodeId* inputs, NodeId* outputs);
+/// nodes of the same types. `function`: the closure, where it captures something.
+using CombinerFunction = void (*)(Recorder&, const void* function, const NodeId* inputs, NodeId* outputs);
+/// What ReductionCall::extra is for a function that captures: it is recorded at once, and equal records are one.
+KILN_API std::uint64_t captured_combiner(CombinerFunction trace, const void* function, const DType* types,
+                                         unsigned count, Where);
 
 /// One call of a reduction or scan. Axes are 4-bit two's complement numbers in the order written, the first one lowest;
 /// the number of axes, flags and the Reducing follow.
@@ -117,8 +125,9 @@ struct ReductionCall {
   static constexpr int count_shift = 32, function_shift = 40;
   static constexpr std::uint64_t named = std::uint64_t{1} << 36;  ///< without it all axes are meant
   static constexpr std::uint64_t keepdims = std::uint64_t{1} << 37;
+  static constexpr std::uint64_t captured = std::uint64_t{1} << 38;  ///< `extra` is what captured_combiner gave
   std::uint64_t bits = 0;
-  std::uint64_t extra = 0;  ///< kl::ddof, or a CombinerFunction
+  std::uint64_t extra = 0;  ///< kl::ddof, a CombinerFunction, or what captured_combiner gave
 };
 /// `operands` is the value; a user's function has a second one, the identity (both tuples, or neither). `result` is the
 /// type that reduction_rules.h gives: of sum, prod and mean the type in which they accumulate.
@@ -206,6 +215,10 @@ KILN_API void destroy(Site& site) noexcept;
 
 /// From here on argument types that the function was not compiled for are a TypeError.
 KILN_API void seal(Site& group);
+
+/// What the function was compiled for so far; see kiln/inspect.h.
+struct Specializations;
+KILN_API Specializations* specializations(Site& group);
 
 /// Runs the expression once: looks up or makes the plan, allocates results, launches. Asynchronous on the current
 /// stream.

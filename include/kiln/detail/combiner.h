@@ -51,6 +51,23 @@ template <class X>
 concept tuple_of_arrays = requires { requires TupleOf<X>::arrays; };
 
 // ------------------------------------------------------------------ tracing
+/// A function that captures nothing is made where it is called: its type is all there is to it.
+template <class F>
+inline constexpr bool is_stateless = std::is_empty_v<F> && std::is_default_constructible_v<F>;
+template <class F, class V>
+auto call_combiner(const void* function, const V& left, const V& right) {
+  if constexpr (is_stateless<F>) {
+    return F{}(left, right);
+  } else {
+    return (*static_cast<const F*>(function))(left, right);
+  }
+}
+template <class S>
+NodeId node_in(Recorder& recorder, const S& value) {
+  common_recorder(&recorder, &value.recorder(), {});
+  return value.node_as(S::dtype, {});
+}
+
 /// Runs F on traced values of the element types T (`Values`: one Sym, or a tuple of them).
 template <class F, class Values, class Indices>
 struct Combiner;
@@ -59,9 +76,10 @@ template <class F, class T>
 struct Combiner<F, Sym<T>, void> {
   using Result = decltype(std::declval<const F&>()(std::declval<Sym<T>>(), std::declval<Sym<T>>()));
   static constexpr bool keeps_types = std::is_same_v<Result, Sym<T>>;
-  static void trace(Recorder& recorder, const NodeId* inputs, NodeId* outputs) {
+  static void trace(Recorder& recorder, const void* function, const NodeId* inputs, NodeId* outputs) {
     if constexpr (keeps_types) {
-      outputs[0] = F{}(Sym<T>(recorder, inputs[0]), Sym<T>(recorder, inputs[1])).node_as(dtype_of<T>, {});
+      const auto joined = call_combiner<F>(function, Sym<T>(recorder, inputs[0]), Sym<T>(recorder, inputs[1]));
+      outputs[0] = node_in(recorder, joined);
     }
   }
 };
@@ -70,26 +88,23 @@ struct Combiner<F, Tuple<Sym<T>...>, std::index_sequence<I...>> {
   using Values = Tuple<Sym<T>...>;
   using Result = decltype(std::declval<const F&>()(std::declval<Values>(), std::declval<Values>()));
   static constexpr bool keeps_types = std::is_same_v<Result, Values>;
-  static void trace(Recorder& recorder, const NodeId* inputs, NodeId* outputs) {
+  static void trace(Recorder& recorder, const void* function, const NodeId* inputs, NodeId* outputs) {
     if constexpr (keeps_types) {
       const Values left(Sym<T>(recorder, inputs[I])...);
       const Values right(Sym<T>(recorder, inputs[sizeof...(T) + I])...);
-      const Values joined = F{}(left, right);
-      ((outputs[I] = get<I>(joined).node_as(dtype_of<T>, {})), ...);
+      const Values joined = call_combiner<F>(function, left, right);
+      ((outputs[I] = node_in(recorder, get<I>(joined))), ...);
     }
   }
 };
 
 template <class F, class... A>
 constexpr bool require_combiner() {
-  static_assert(std::is_empty_v<F> && std::is_default_constructible_v<F>,
-                "kiln: the function of kl::reduce or kl::scan must not capture anything; give what it needs as one "
-                "more component "
-                "of a std::tuple, or write numbers inside it");
+  constexpr bool takes_two = requires(const F& function, A... values) { function(values...); };
   static_assert(
-      std::is_invocable_v<const F&, A...>,
+      takes_two,
       "kiln: the function of kl::reduce or kl::scan must take two values (or two std::tuple of values), declared auto");
-  return std::is_empty_v<F> && std::is_default_constructible_v<F> && std::is_invocable_v<const F&, A...>;
+  return takes_two;
 }
 template <bool Keeps>
 constexpr void require_same_types() {
@@ -126,20 +141,26 @@ auto literal_of(const I& identity) {
   return leaf<Literal<T, Operand<std::remove_const_t<decltype(neutral)>>::type.type>>(number_slot(neutral));
 }
 
-template <class F, class Values, class Indices>
-std::uint64_t combiner_word() {
-  const CombinerFunction function = &Combiner<F, Values, Indices>::trace;
-  return reinterpret_cast<std::uintptr_t>(function);
+template <class Values, class Indices, DType... T, class F>
+void set_combiner(ReductionCall& call, const F& function, Where where) {
+  const CombinerFunction trace = &Combiner<F, Values, Indices>::trace;
+  if constexpr (is_stateless<F>) {
+    call.extra = reinterpret_cast<std::uintptr_t>(trace);
+  } else {
+    constexpr DType types[] = {T...};
+    call.bits |= ReductionCall::captured;
+    call.extra = captured_combiner(trace, &function, types, sizeof...(T), where);
+  }
 }
 
 // ------------------------------------------------------------------ one value
-template <class F, class X, class I>
-auto combine_one(Where where, const X& x, const I& identity, ReductionCall call) {
+template <class X, class I, class F>
+auto combine_one(Where where, const X& x, const I& identity, const F& function, ReductionCall call) {
   constexpr DType type = Operand<X>::type.type;
   using S = Sym<typename ElementOf<type>::type>;
   if constexpr (require_combiner<F, S, S>()) {
     require_same_types<Combiner<F, S, void>::keeps_types>();
-    call.extra = combiner_word<F, S, void>();
+    set_combiner<S, void, type>(call, function, where);
     if constexpr (Operand<X>::role == Role::traced) {
       Recorder& recorder = x.recorder();
       const NodeId nodes[] = {x.node_as(type, where), node_as(recorder, identity_of<type>(identity), type, where)};
@@ -167,8 +188,9 @@ Expression<Component<T, typename Operand<A>::template Structure<T>>> compose_com
                                                                                        unsigned component) {
   return compose_reduction<Component<T, typename Operand<A>::template Structure<T>>>(where, {component, 0}, a);
 }
-template <class F, class X, class I, std::size_t... K>
-auto combine_tuple(Where where, const X& x, const I& identity, ReductionCall call, std::index_sequence<K...>) {
+template <class X, class I, class F, std::size_t... K>
+auto combine_tuple(Where where, const X& x, const I& identity, const F& function, ReductionCall call,
+                   std::index_sequence<K...>) {
   using Values = typename TupleOf<X>::Elements;
   static_assert(sizeof...(K) == 2 || sizeof...(K) == 3,
                 "kiln: kl::reduce and kl::scan join tuples of two or three values");
@@ -176,7 +198,7 @@ auto combine_tuple(Where where, const X& x, const I& identity, ReductionCall cal
                 "kiln: kl::reduce and kl::scan take a std::tuple of arrays and expressions, or of traced values");
   if constexpr (require_combiner<F, Values, Values>()) {
     require_same_types<Combiner<F, Values, std::index_sequence<K...>>::keeps_types>();
-    call.extra = combiner_word<F, Values, std::index_sequence<K...>>();
+    set_combiner<Values, std::index_sequence<K...>, TupleOf<X>::types[K]...>(call, function, where);
     constexpr DType types[] = {TupleOf<X>::types[K]...};
     if constexpr (TupleOf<X>::traced) {
       Recorder& recorder = get<0>(x).recorder();
@@ -198,19 +220,19 @@ auto combine_tuple(Where where, const X& x, const I& identity, ReductionCall cal
   }
 }
 
-template <class F, class X, class I>
-auto combine(Where where, const X& x, const I& identity, const ReductionCall& call) {
+template <class X, class I, class F>
+auto combine(Where where, const X& x, const I& identity, const F& function, const ReductionCall& call) {
   if constexpr (TupleOf<X>::is_tuple) {
     static_assert(TupleOf<I>::is_tuple,
                   "kiln: kl::reduce or kl::scan of a std::tuple needs a std::tuple of identities");
     if constexpr (TupleOf<I>::is_tuple) {
       static_assert(TupleOf<X>::size == TupleOf<I>::size, "kiln: kl::reduce and kl::scan need one identity per value");
-      return combine_tuple<F>(where, x, identity, call, std::make_index_sequence<TupleOf<X>::size>{});
+      return combine_tuple(where, x, identity, function, call, std::make_index_sequence<TupleOf<X>::size>{});
     }
   } else {
     static_assert(role_of<X> == Role::array || role_of<X> == Role::traced,
                   "kiln: a reduction needs an array, an expression or a traced value");
-    return combine_one<F>(where, x, identity, call);
+    return combine_one(where, x, identity, function, call);
   }
 }
 

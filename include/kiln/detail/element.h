@@ -138,6 +138,16 @@ concept any_operand = ((role_of<X> == Role::array || role_of<X> == Role::traced)
 template <class X>
 concept array_operand = role_of<X> == Role::array;
 
+/// std::vector, std::array, std::span and their like: what a message has advice for.
+template <class X>
+concept host_memory = std::is_class_v<X> && role_of<X> == Role::none && requires(const X& x) {
+  x.data();
+  x.size();
+};
+/// What named functions take: operands, and host memory, so that the refusal says what to do with it.
+template <class... X>
+concept function_operands = any_operand<X...> || (host_memory<std::remove_cvref_t<X>> || ...);
+
 template <class C>
 ScalarArgument scalar_argument(const C& value) {
   ScalarArgument s;

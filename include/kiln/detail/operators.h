@@ -23,14 +23,12 @@ inline constexpr bool is_expression<Expression<S>> = true;
 // clang-format off
 #define KILN_SIGN_OPERATORS(apply) apply(-, neg) apply(~, bit_not)
 #define KILN_UNARY_OPERATORS(apply) KILN_SIGN_OPERATORS(apply) apply(!, logical_not)
-#define KILN_BINARY_OPERATORS(apply)                                                                       \
+#define KILN_ARITHMETIC_OPERATORS(apply)                                                                   \
   apply(+, add) apply(-, sub) apply(*, mul) apply(/, div) apply(%, mod)                                    \
-  apply(<, lt) apply(<=, le) apply(>, gt) apply(>=, ge) apply(&&, logical_and) apply(||, logical_or)       \
   apply(&, bit_and) apply(|, bit_or) apply(^, bit_xor) apply(<<, shl) apply(>>, shr)
+#define KILN_BINARY_OPERATORS(apply) KILN_ARITHMETIC_OPERATORS(apply)                                      \
+  apply(<, lt) apply(<=, le) apply(>, gt) apply(>=, ge) apply(&&, logical_and) apply(||, logical_or)
 #define KILN_EQUALITY_OPERATORS(apply) apply(==, eq) apply(!=, ne)
-#define KILN_ASSIGNING_OPERATORS(apply)                                                                    \
-  apply(+=, add) apply(-=, sub) apply(*=, mul) apply(/=, div) apply(%=, mod)                               \
-  apply(&=, bit_and) apply(|=, bit_or) apply(^=, bit_xor) apply(<<=, shl) apply(>>=, shr)
 // clang-format on
 
 #define KILN_FRIEND_UNARY(symbol, op) \
@@ -106,17 +104,17 @@ auto updated(const Assigned<A>& l, R&& r) {
   KILN_COMPOSE_BINARY(O, A, l.value, take_of<A&>(), B, r, take_of<R>(), l.where)
 }
 
-#define KILN_FRIEND_ASSIGNING(symbol, op)                    \
-  template <class R>                                         \
-  friend Self& operator symbol(Assigned<Self> l, R && r) {   \
-    l.value.update(updated<Op::op>(l, static_cast<R&&>(r))); \
-    return l.value;                                          \
+#define KILN_FRIEND_ASSIGNING(symbol, op)                     \
+  template <class R>                                          \
+  friend Self& operator symbol##=(Assigned<Self> l, R && r) { \
+    l.value.update(updated<Op::op>(l, static_cast<R&&>(r)));  \
+    return l.value;                                           \
   }
 
 /// a += b and its like: computes into `a`, which keeps its shape and type.
 template <class Self>
 struct CompoundAssignment {
-  KILN_ASSIGNING_OPERATORS(KILN_FRIEND_ASSIGNING)
+  KILN_ARITHMETIC_OPERATORS(KILN_FRIEND_ASSIGNING)
 };
 
 #undef KILN_FRIEND_UNARY
@@ -165,6 +163,6 @@ KILN_EQUALITY_OPERATORS(KILN_EXPRESSION_EQUALITY)
 #undef KILN_SIGN_OPERATORS
 #undef KILN_BINARY_OPERATORS
 #undef KILN_EQUALITY_OPERATORS
-#undef KILN_ASSIGNING_OPERATORS
+#undef KILN_ARITHMETIC_OPERATORS
 
 }  // namespace kiln

@@ -169,6 +169,16 @@ struct ScatterCall {
 KILN_API void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices,
                       const Parts& updates, Where where);
 
+/// inspect() of the same: `arch` null means the target's device.
+KILN_API Inspection* inspect_scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices,
+                                     const Parts& updates, const char* arch, Where where);
+/// Numbers (u32) of the elements of `keys`, a vector of i32 in [0, bins], in the order of their keys; equal ones in
+/// their own; those of `bins` last, or 0 in their place. ShapeError for 2^31 of either.
+KILN_API Handle order_by_key(const Handle& keys, std::int64_t bins, Where where);
+/// ShapeError unless there are parts, TypeError unless both ends are finite and in their order.
+KILN_API void check_histogram(std::int32_t bins, double lo, double hi, Where where);
+[[noreturn]] KILN_API void no_axis_to_stretch(Where where);
+
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
 /// Broadcasts every operand to the expression's shape, then applies the view to each. `slots`, the array that `parts`

@@ -120,6 +120,7 @@ inline constexpr std::int64_t no_over = INT64_MIN;  ///< `launch.grid` says how 
 KILN_API void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t over,
                          const RawArgument* arguments, unsigned count);
 KILN_API Inspection* inspect_raw(RawProgram& program, const LaunchControl& launch, const char* arch);
-KILN_API void compile_raw(RawProgram& program, const char* arch);
+KILN_API void compile_raw(RawProgram& program, const char* arch, Where where);
+KILN_API Specializations* specializations(RawProgram& program);
 
 }  // namespace kiln::detail

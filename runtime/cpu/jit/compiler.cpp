@@ -70,12 +70,27 @@ void on_fatal_error(void*, const char* reason, bool) {
   std::longjmp(escape->point, 1);
 }
 
+/// Both families, for bundles are built on any machine.
+void initialize_backends() {
+#ifdef KILN_CPU_X86
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+#endif
+#ifdef KILN_CPU_AARCH64
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmPrinter();
+#endif
+}
+
 void initialise() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(on_fatal_error);
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
+    initialize_backends();
   });
 }
 

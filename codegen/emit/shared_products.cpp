@@ -1,0 +1,81 @@
+// codegen/emit/shared_products.cpp -- along which axes values vary, and which of them the elements of a thread share.
+#include "codegen/emit/shared_products.h"
+
+#include "codegen/schedule/transpose.h"
+#include "codegen/schedule/window.h"
+
+namespace kiln::codegen {
+namespace {
+
+using Axes = unsigned;  ///< bit per loop axis
+
+Axes axes_of(const Access& access) {
+  Axes axes = 0;
+  for (std::size_t axis = 0; axis < access.axes.size(); ++axis)
+    axes |= static_cast<Axes>(access.axes[axis] != AxisClass::broadcast) << axis;
+  return axes;
+}
+
+/// Along which axes each value of the body varies.
+std::vector<Axes> variation(const Kernel& kernel) {
+  const Axes kept = (1u << (kernel.rank - kernel.reduced)) - 1;
+  std::vector<Axes> axes(kernel.body.size(), 0);
+  for (NodeId id = 0; id < kernel.body.size(); ++id) {
+    const Node& node = kernel.body[id];
+    if (node.kind == NodeKind::load || node.kind == NodeKind::iota)
+      axes[id] = axes_of(kernel.accesses[static_cast<std::size_t>(node.payload)]);
+    for (const NodeId operand : node.inputs()) axes[id] |= axes[operand];
+    if (node.kind == NodeKind::reduce) axes[id] &= kept;
+  }
+  return axes;
+}
+
+/// The axes along which a thread has several elements, in numbers that a tuner may change.
+std::vector<Axes> axes_of_threads(const Kernel& kernel, Template form) {
+  if (kernel.rank == 0) return {};
+  const Axes inner = 1u << (kernel.rank - 1), kept = (1u << (kernel.rank - kernel.reduced)) - 1;
+  switch (form) {
+    case Template::flat:
+    case Template::rows:
+    case Template::general:
+      return {inner};
+    case Template::transpose:
+      return {inner, 1u << turned_axis(kernel)};
+    case Template::window:
+      if (kernel.rank == 1) return {inner};
+      return {inner, 1u << run_axis(kernel)};
+    case Template::row_reduction:  // rows at a time, in their linear order
+      if (kept == 0) return {};
+      return {kept};
+    case Template::column_reduction:
+      return {1u << (kernel.rank - kernel.reduced - 1)};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::vector<char> shared_products(const Kernel& kernel, Template form) {
+  std::vector<char> products(kernel.body.size(), 0);
+  const std::vector<Axes> varies = variation(kernel);
+  for (const Axes several : axes_of_threads(kernel, form)) {
+    for (NodeId id = 0; id < kernel.body.size(); ++id) {
+      const Node& user = kernel.body[id];
+      const bool adds =
+          user.kind == NodeKind::reduce ||
+          (user.kind == NodeKind::operation &&
+           (user.op == Op::neg || ((user.op == Op::add || user.op == Op::sub) && (varies[id] & several))));
+      if (!adds) continue;
+      for (const NodeId operand : user.inputs()) {
+        const Node& product = kernel.body[operand];
+        const bool is_product = product.kind == NodeKind::operation && product.op == Op::mul &&
+                                (product.type == DType::f32 || product.type == DType::f64);
+        if (is_product && (varies[operand] & several) == 0) products[operand] = 1;
+      }
+    }
+  }
+  return products;
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,46 @@
+// codegen/schedule/row_mapping.cpp -- fields of a schedule that follow from who holds a row.
+#include "codegen/schedule/row_mapping.h"
+
+#include <algorithm>
+
+#include "codegen/schedule/arithmetic.h"
+
+namespace kiln::codegen {
+
+RowExtents row_extents(const Kernel& kernel, const Extents& extents) {
+  RowExtents result;
+  for (int axis = 0; axis < kernel.rank; ++axis)
+    (axis < kernel.rank - kernel.reduced ? result.rows : result.length) *= extents.loop[static_cast<std::size_t>(axis)];
+  return result;
+}
+
+void hold_by_lanes(Schedule& schedule, int lanes, int items) {
+  schedule.lanes = lanes * items * schedule.vector == 1 ? 2 : lanes;
+  schedule.items = items;
+  schedule.rows = 1;
+  schedule.resident = true;
+}
+
+void take_by_block(Schedule& schedule, int block, int items, bool resident) {
+  schedule.lanes = schedule.block = block;
+  schedule.items = items;
+  schedule.rows = 1;
+  schedule.resident = resident;
+}
+
+void hold_by_cluster(Schedule& schedule, int block, int cluster, std::int64_t vectors, int in_registers,
+                     int least_items) {
+  schedule.block = block;
+  schedule.cluster = cluster;
+  schedule.lanes = block * cluster;
+  schedule.items = std::max(least_items, static_cast<int>(ceil_divide(vectors, schedule.lanes)));
+  schedule.tile = std::max(0, schedule.items - in_registers);
+  schedule.resident = true;
+}
+
+void set_whole_rows(Schedule& schedule, std::int64_t length) {
+  const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
+  schedule.whole_rows = schedule.resident ? length == tile : length % tile == 0;
+}
+
+}  // namespace kiln::codegen

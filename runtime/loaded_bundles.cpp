@@ -1,0 +1,243 @@
+// runtime/loaded_bundles.cpp -- opens bundles at first use and searches them in order.
+#include "runtime/loaded_bundles.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "runtime/bundle/bundle.h"
+#include "runtime/bundle/choose.h"
+#include "runtime/bundle/embedded.h"
+#include "runtime/compile_mode.h"
+#include "runtime/kernel_identity.h"
+#include "runtime/tuning_store.h"
+#include "support/check.h"
+#include "support/env.h"
+#include "support/log.h"
+
+namespace kiln::runtime {
+namespace {
+
+struct OpenBundle {
+  std::shared_ptr<const BundleReader> reader;
+  std::vector<BundleKernel> targets;  ///< one kernel of each, as choose() takes them
+
+  explicit OpenBundle(std::shared_ptr<const BundleReader> opened) : reader(std::move(opened)) {
+    for (const BundleKernel& kernel : reader->kernels()) {
+      const bool known = std::any_of(targets.begin(), targets.end(),
+                                     [&](const BundleKernel& other) { return other.target == kernel.target; });
+      if (!known) targets.push_back(kernel);
+    }
+    for (const BundleTuning& tuning : reader->tunings()) TuningStore::instance().import_records(tuning.record, false);
+    KILN_LOG(1, "bundle {}: {} kernels", reader->name(), reader->kernels().size());
+  }
+};
+using Reader = std::shared_ptr<const OpenBundle>;
+
+struct Bundles {
+  std::vector<Reader> loaded;         ///< by calls, the last one first
+  std::vector<Reader> named;          ///< KILN_BUNDLE
+  std::vector<Reader> embedded;       ///< the last registered first
+  std::vector<std::string> problems;  ///< of bundles that cannot be used
+  bool has_read_setting = false;
+  const kiln_embedded_bundle* newest = nullptr;  ///< embedded ones are known up to here
+
+  std::vector<Reader> all() const {
+    std::vector<Reader> list = loaded;
+    list.insert(list.end(), named.begin(), named.end());
+    list.insert(list.end(), embedded.begin(), embedded.end());
+    return list;
+  }
+};
+
+struct Registry {
+  std::mutex mutex;
+  Bundles bundles;
+  std::atomic<bool> is_empty{false};  ///< KILN_BUNDLE was read, and there is nothing at all
+};
+
+// Leaked: kernels may be loaded while static objects are destroyed.
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  return *instance;
+}
+
+template <class Open>
+void open_into(std::vector<Reader>& list, Bundles& bundles, const char* origin, Open open) {
+  try {
+    list.push_back(std::make_shared<const OpenBundle>(open()));
+  } catch (const Error& error) {
+    warn_once(fmt::format("a bundle{} is not used: {}", origin, error.what()));
+    bundles.problems.emplace_back(error.what());
+  }
+}
+
+void read_setting(Bundles& bundles) {
+  const std::string paths = setting("KILN_BUNDLE");
+  for (std::size_t at = 0; at < paths.size();) {
+    const std::size_t end = std::min(paths.find(':', at), paths.size());
+    if (end > at) {
+      const std::string path = paths.substr(at, end - at);
+      open_into(bundles.named, bundles, " of KILN_BUNDLE", [&] { return BundleReader::open(path); });
+    }
+    at = end + 1;
+  }
+}
+
+void read_embedded(Bundles& bundles, const kiln_embedded_bundle* newest) {
+  std::vector<Reader> added;
+  for (const auto* bundle = newest; bundle != bundles.newest; bundle = bundle->next) {
+    open_into(added, bundles, " embedded in this process", [&] {
+      return BundleReader::from_memory({static_cast<const char*>(bundle->data), bundle->bytes}, bundle->name);
+    });
+  }
+  bundles.embedded.insert(bundles.embedded.begin(), added.begin(), added.end());
+  bundles.newest = newest;
+}
+
+/// Everything that is there now.
+struct Snapshot {
+  std::vector<Reader> readers;
+  std::vector<std::string> problems;
+};
+
+Snapshot snapshot() {
+  Registry& r = registry();
+  const kiln_embedded_bundle* const newest = embedded_bundles();
+  if (!newest && r.is_empty.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(r.mutex);
+  Bundles& bundles = r.bundles;
+  if (!bundles.has_read_setting) {
+    read_setting(bundles);
+    bundles.has_read_setting = true;
+  }
+  if (newest != bundles.newest) read_embedded(bundles, newest);
+  Snapshot result{bundles.all(), bundles.problems};
+  r.is_empty.store(result.readers.empty() && result.problems.empty(), std::memory_order_release);
+  return result;
+}
+
+Binary binary_of(const BundleReader& bundle, const BundleKernel& kernel, const CompileOptions& options) {
+  const std::string_view image = bundle.image(kernel);  // checks it
+  Binary binary;
+  binary.image.assign(image.begin(), image.end());
+  binary.is_ptx = kernel.kind == ImageKind::ptx;
+  binary.entry = kernel.entry;
+  binary.compiler = fmt::format("{} (bundle {})", kernel.compiler, bundle.name());
+  binary.registers = kernel.registers;
+  binary.spill_bytes = kernel.spill_bytes;
+  binary.shared_bytes = kernel.shared_bytes;
+  binary.local_bytes = kernel.local_bytes;
+  binary.options = options;
+  return binary;
+}
+
+/// Why a bundle has no candidates: what it holds under the same name helps to see what was not recorded.
+std::string absence(const BundleReader& bundle, const KernelSource& source) {
+  std::string text = fmt::format("{}: ", bundle.name());
+  const BundleKernel* other = nullptr;
+  std::size_t others = 0;
+  bool same_rules = bundle.kernels().empty();
+  const Digest* last = nullptr;
+  for (const BundleKernel& kernel : bundle.kernels()) {
+    same_rules |= kernel.identity_version == kernel_identity_version;
+    const bool has_name = source.expression.empty() ? kernel.entry == source.entry
+                                                    : kernel.title.find(source.expression) != kernel.title.npos;
+    if (!has_name || (last && *last == kernel.identity)) continue;
+    last = &kernel.identity;
+    other = &kernel;
+    ++others;
+  }
+  if (!same_rules) return text + "it was built by a version of kiln that made other kernels; build it again";
+  if (!other) return text + fmt::format("no such kernel among its {}", bundle.kernels().size());
+  return text + fmt::format("{} kernel{} of this name for other types, layouts or options, as \"{}\"", others,
+                            others == 1 ? "" : "s", other->title);
+}
+
+std::optional<Binary> take_first(const BundleReader& bundle, const BundleChoice& choice, const CompileOptions& options,
+                                 std::vector<std::string>& rejections) {
+  for (const BundleKernel* const kernel : choice.usable) {
+    try {
+      return binary_of(bundle, *kernel, options);
+    } catch (const Error& error) {
+      warn_once(error.what());
+      rejections.push_back(fmt::format("{}: {}: {}", bundle.name(), kernel->target, error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void load_bundle(const std::string& path) {
+  auto opened = std::make_shared<const OpenBundle>(BundleReader::open(path));
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  std::vector<Reader>& loaded = r.bundles.loaded;
+  std::erase_if(loaded, [&](const Reader& known) { return known->reader->name() == opened->reader->name(); });
+  loaded.insert(loaded.begin(), std::move(opened));
+  r.is_empty.store(false, std::memory_order_release);
+}
+
+bool looks_in_bundles() {
+  if (!reads_bundles(compile_mode())) return false;
+  return compile_mode() == CompileMode::bundle_only || !snapshot().readers.empty();
+}
+
+std::vector<std::string> usable_bundle_targets(const std::string& arch) {
+  std::vector<BundleKernel> targets;
+  const Snapshot bundles = snapshot();
+  for (const Reader& bundle : bundles.readers)
+    for (const BundleKernel& kernel : bundle->targets) {
+      const bool known = std::any_of(targets.begin(), targets.end(),
+                                     [&](const BundleKernel& other) { return other.target == kernel.target; });
+      if (!known) targets.push_back(kernel);
+    }
+  std::vector<std::string> names;
+  for (const BundleKernel* const target : choose(targets, arch, true).usable) names.emplace_back(target->target);
+  return names;
+}
+
+std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileOptions& options,
+                                      std::vector<std::string>* rejections) {
+  const Snapshot bundles = snapshot();
+  const Digest identity = bundles.readers.empty() ? Digest{} : kernel_identity(source, options);
+  for (const bool allow_ptx : {false, true}) {
+    std::vector<std::string> reasons = bundles.problems;
+    for (const Reader& bundle : bundles.readers) {
+      const BundleReader& reader = *bundle->reader;
+      const auto candidates = reader.kernels(identity);
+      if (candidates.empty()) {
+        if (rejections && allow_ptx) reasons.push_back(absence(reader, source));
+        continue;
+      }
+      const BundleChoice choice = choose(candidates, options.arch, allow_ptx);
+      for (const std::string& rejection : choice.rejections)
+        reasons.push_back(fmt::format("{}: {}", reader.name(), rejection));
+      if (std::optional<Binary> found = take_first(reader, choice, options, reasons)) return found;
+    }
+    if (bundles.readers.empty() && reasons.empty()) reasons.emplace_back("no bundle is loaded");
+    if (rejections && allow_ptx) rejections->insert(rejections->end(), reasons.begin(), reasons.end());
+  }
+  return std::nullopt;
+}
+
+std::string missing_kernel_text(const std::string& what, const std::string& arch,
+                                const std::vector<std::string>& rejections) {
+  return fmt::format(
+      "{} is in no bundle for {}, and compile_mode is bundle_only:\n  {}\nRecord this call (KILN_RECORD=FILE) and "
+      "build the bundle again for this device, with kiln bundle build; or let kernels be compiled: "
+      "kl::set_compile_mode(kl::CompileMode::automatic)",
+      what, arch, fmt::join(rejections, "\n  "));
+}
+
+void reset_bundles() {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  r.bundles = {};
+  r.bundles.newest = embedded_bundles();
+  r.is_empty.store(false, std::memory_order_release);
+}
+
+}  // namespace kiln::runtime

@@ -1,0 +1,64 @@
+// runtime/record_file.h -- the kernels that an application uses, as text: what KILN_RECORD writes and
+// `kiln bundle build` reads.
+//
+// A file is the line "kiln record 1" and records, each from a line "kernel IDENTITY" to a line "end CHECKSUM". Files
+// joined by cat are a file; records may come in any order and more than once. Lines of sources and headers stand behind
+// "| ", or "|-" where the text ends without a line end; other values are one line, with \n and \\ for line ends and
+// backslashes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/hash.h"
+#include "support/kernel.h"
+
+namespace kiln::runtime {
+
+struct RecordedKernel {
+  KernelSource source;
+  CompileOptions options;            ///< without an architecture
+  std::vector<std::string> targets;  ///< "sm_80", "x86-64-v3": machines whose plans use this kernel; sorted
+  std::string title;                 ///< for people: what it computes
+  std::string place;                 ///< for people: "softmax (model.cpp:12)", its first use
+  Digest identity{};
+};
+
+std::string to_text(const RecordedKernel& kernel);
+/// First line of every file.
+std::string_view record_header();
+
+/// Reads what files hold, one kernel per identity, in the order of identities; targets are joined. IoError names the
+/// file, the line, and what to do: the file cannot be read, is none, is of another version, or a record was changed.
+/// A record that a killed process left unfinished is skipped; `unfinished` counts those.
+class RecordSet {
+ public:
+  void add_file(const std::string& path);
+  void add_text(std::string_view text, const std::string& name);
+  const std::vector<RecordedKernel>& kernels() const { return kernels_; }
+  std::size_t unfinished() const { return unfinished_; }
+
+ private:
+  void add(RecordedKernel kernel);
+
+  std::vector<RecordedKernel> kernels_;
+  std::size_t unfinished_ = 0;
+};
+
+/// Calls `take(identity, targets)`, both as the file spells them, for each record that seems complete: enough to know
+/// what need not be written again.
+template <class Take>
+void for_each_record_name(std::string_view text, Take take) {
+  std::string_view identity, targets;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    if (line.starts_with("kernel ")) identity = line.substr(7), targets = {};
+    if (line.starts_with("for ")) targets = line.substr(4);
+    if (line.starts_with("end ") && !identity.empty()) take(identity, targets), identity = {};
+  }
+}
+
+}  // namespace kiln::runtime

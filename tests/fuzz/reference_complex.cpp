@@ -1,0 +1,327 @@
+// tests/fuzz/reference_complex.cpp -- the meaning of complex operations, reductions and elements, with their errors.
+//
+// A complex Number holds its parts in x and y; `error` bounds the distance in the plane. Numbers that are not finite
+// are left open but for the questions whether they are: C++ leaves their parts open too.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+#include "tests/fuzz/reference.h"
+
+namespace fuzz {
+namespace {
+
+using Real = long double;
+using Complex = std::complex<Real>;
+
+Number unknown() {
+  Number n;
+  n.unknown = true;
+  return n;
+}
+
+Number truth(bool value) {
+  Number n;
+  n.i = value ? 1 : 0;
+  return n;
+}
+
+Complex value_of(const Number& n) { return {n.x, n.y}; }
+
+bool is_finite(const Number& n) { return std::isfinite(n.x) && std::isfinite(n.y); }
+
+Real largest(DType part) { return part == DType::f32 ? 0x1p120L : 0x1p1000L; }
+Real least(DType part) { return part == DType::f32 ? 0x1p-140L : 0x1p-1060L; }
+
+/// `error` from the operands, `units` roundings of the magnitude; for results near the ends of the range nothing is
+/// said, because products inside may overflow or underflow.
+Number computed(DType type, Complex z, Real error, Real units) {
+  const DType part = kiln::real_of(type);
+  const Real magnitude = std::abs(z);
+  Number n;
+  n.x = z.real(), n.y = z.imag();
+  n.error = error + units * unit_roundoff(part) * magnitude + least(part);
+  n.unknown = !(magnitude + n.error < largest(part));
+  return n;
+}
+
+/// A real result of a complex operand.
+Number real_result(DType type, Real x, Real error, Real units) {
+  Number n = computed(type, {x, 0}, error, units);
+  return n;
+}
+
+Number quotient(DType type, const Number& a, const Number& b) {
+  const Real below = std::abs(value_of(b));
+  if (below <= 4 * b.error || below < std::sqrt(least(kiln::real_of(type)))) return unknown();
+  const Complex q = value_of(a) / value_of(b);
+  return computed(type, q, (a.error + std::abs(q) * b.error) / (below - b.error), 8);
+}
+
+Number product(DType type, const Number& a, const Number& b) {
+  const Real left = std::abs(value_of(a)), right = std::abs(value_of(b));
+  return computed(type, value_of(a) * value_of(b), left * b.error + right * a.error + a.error * b.error, 4);
+}
+
+Number equal(const Number& a, const Number& b, bool wanted) {
+  const Real distance = std::abs(value_of(a) - value_of(b)), error = a.error + b.error;
+  if (error > 0 && distance <= 2 * error) return unknown();
+  return truth((distance == 0) == wanted);
+}
+
+Complex function_of(Op op, Complex z) {
+  switch (op) {
+    case Op::sqrt:
+      return std::sqrt(z);
+    case Op::exp:
+      return std::exp(z);
+    case Op::log:
+      return std::log(z);
+    case Op::sin:
+      return std::sin(z);
+    case Op::cos:
+      return std::cos(z);
+    case Op::tanh:
+      return std::tanh(z);
+    case Op::sinh:
+      return std::sinh(z);
+    case Op::atan:
+      return std::atan(z);
+    case Op::asin:
+      return std::asin(z);
+    case Op::log1p:
+      return std::log(Real{1} + z);
+    default:
+      return std::exp(z) - Real{1};  // expm1
+  }
+}
+
+bool has_cuts(Op op) { return op == Op::sqrt || op == Op::log || op == Op::log1p || op == Op::atan || op == Op::asin; }
+
+/// What an error of the operand makes of the result: the function a little away, in eight directions.
+Number function(Op op, DType type, const Number& a) {
+  const Complex z = value_of(a), f = function_of(op, z);
+  if (!std::isfinite(f.real()) || !std::isfinite(f.imag())) return unknown();
+  if (has_cuts(op) && (a.y == 0 || a.x == 0)) return unknown();  // on a cut, or beside one: the sign of a zero decides
+  const Real away = a.error + 16 * unit_roundoff(kiln::real_of(type)) * (std::abs(z) + (op == Op::log1p ? 1 : 0));
+  Real change = 0;
+  for (int k = 0; k < 8; ++k) {
+    const Complex moved = function_of(op, z + std::polar(away, Real(k) * 0.785398163397448309616L));
+    if (!std::isfinite(moved.real()) || !std::isfinite(moved.imag())) return unknown();
+    change = std::max(change, std::abs(moved - f));
+  }
+  if (change > 0.01L * (1 + std::abs(f))) return unknown();  // a cut, a pole or chaos
+  return computed(type, f, 2 * change + 16 * unit_roundoff(kiln::real_of(type)), 64);
+}
+
+Number real_of_complex(Op op, DType type, const Number& a) {
+  const Real magnitude = std::abs(value_of(a));
+  switch (op) {
+    case Op::real:
+    case Op::imag: {
+      Number n;
+      n.x = op == Op::real ? a.x : a.y;
+      n.error = a.error;
+      return n;
+    }
+    case Op::abs:
+      return real_result(type, magnitude, a.error, 4);
+    default:  // arg
+      if (a.y == 0 || magnitude <= 4 * a.error || (a.x < 0 && std::fabs(a.y) <= a.error)) return unknown();
+      return real_result(type, std::arg(value_of(a)), 2 * a.error / magnitude, 4);
+  }
+}
+
+Number count_true(Function function, const Values& values) {
+  std::int64_t certain = 0, open = 0;
+  for (const Number& v : values) {
+    const bool is_open = v.unknown || (v.error > 0 && std::abs(value_of(v)) <= 2 * v.error);
+    open += is_open ? 1 : 0;
+    certain += !is_open && (v.x != 0 || v.y != 0) ? 1 : 0;
+  }
+  const auto n = static_cast<std::int64_t>(values.size());
+  Number result;
+  result.i = function == Function::any ? certain > 0 : function == Function::all ? certain == n : certain;
+  result.unknown = function == Function::any   ? certain == 0 && open > 0
+                   : function == Function::all ? certain + open == n && open > 0
+                                               : open > 0;
+  return result;
+}
+
+Real tree_units(std::size_t n) { return 3 + std::ceil(std::log2(static_cast<Real>(std::max<std::size_t>(n, 1)))); }
+
+Number sum(const Values& values, DType type) {
+  const Real u = unit_roundoff(kiln::real_of(type));
+  Complex total = 0;
+  Real magnitude = 0, error = 0;
+  for (const Number& v : values) {
+    total += value_of(v);
+    magnitude += std::fabs(v.x) + std::fabs(v.y);
+    error += v.error;
+  }
+  Number n = computed(type, total, error + tree_units(values.size()) * u * magnitude, 0);
+  n.unknown = n.unknown || magnitude > largest(kiln::real_of(type));
+  return n;
+}
+
+Number prod(const Values& values, DType type) {
+  const DType part = kiln::real_of(type);
+  Complex total = 1;
+  Real high = 1, up = 0, down = 0;
+  for (const Number& v : values) {
+    const Real magnitude = std::abs(value_of(v));
+    total *= value_of(v);
+    high *= (magnitude + v.error) * (1 + 4 * unit_roundoff(part));
+    const Real exponent = magnitude > 0 ? std::log2(magnitude) : 0;
+    up += std::max<Real>(exponent, 0), down += std::max<Real>(-exponent, 0);
+  }
+  const Real most = std::log2(largest(part)) / 2;  // products of parts of partial products
+  if (up > most || down > most) return unknown();
+  return computed(type, total, high - std::abs(total), 8);
+}
+
+Number scaled(const Number& total, Real n, DType type) {
+  if (total.unknown || n == 0) return unknown();
+  return computed(type, value_of(total) / n, total.error / n, 2);
+}
+
+/// Real results: var, std_ and norm.
+Number spread(Function function, const Values& values, DType type, int ddof) {
+  const DType part = kiln::real_of(type);
+  const auto n = static_cast<Real>(values.size());
+  const Real u = unit_roundoff(part);
+  Number center;
+  if (function != Function::norm) center = scaled(sum(values, type), n, type);
+  if (center.unknown) return unknown();
+  Real squares = 0, error = 0;
+  for (const Number& v : values) {
+    const Real d = std::abs(value_of(v) - value_of(center));
+    const Real slack = v.error + center.error + 4 * u * (std::abs(value_of(v)) + std::abs(value_of(center)));
+    squares += d * d;
+    error += 2 * d * slack + slack * slack;
+  }
+  const Real divisor = function == Function::norm ? 1 : n - ddof;
+  if (divisor <= 0 || !(squares < largest(part))) return unknown();
+  error += (tree_units(values.size()) + 8) * u * squares;
+  const Real x = squares / divisor, off = error / divisor + least(part);
+  if (function == Function::var) return real_result(part, x, off, 4);
+  const Real low = std::sqrt(std::max<Real>(0, x - off)), high = std::sqrt(x + off), root = std::sqrt(x);
+  return real_result(part, root, std::max(high - root, root - low), 4);
+}
+
+template <class T>
+void put(std::vector<unsigned char>& bytes, T x, T y) {
+  const auto at = bytes.size();
+  bytes.resize(at + 2 * sizeof(T));
+  std::memcpy(&bytes[at], &x, sizeof(T));
+  std::memcpy(&bytes[at + sizeof(T)], &y, sizeof(T));
+}
+
+}  // namespace
+
+Number complex_operation(Op op, DType operand_type, DType result_type, const Number* v) {
+  const Number &a = v[0], &b = v[1];
+  if (!is_finite(a) || (op != Op::neg && !is_finite(b))) return unknown();
+  switch (op) {
+    case Op::add:
+      return computed(result_type, value_of(a) + value_of(b), a.error + b.error, 2);
+    case Op::sub:
+      return computed(result_type, value_of(a) - value_of(b), a.error + b.error, 2);
+    case Op::mul:
+      return product(result_type, a, b);
+    case Op::div:
+      return quotient(result_type, a, b);
+    case Op::eq:
+    case Op::ne:
+      return equal(a, b, op == Op::eq);
+    case Op::neg:
+    case Op::conj: {
+      Number n = a;
+      n.y = -a.y;
+      if (op == Op::neg) n.x = -a.x;
+      return n;
+    }
+    case Op::isnan:
+      return truth(false);
+    case Op::isfinite:
+      return truth(true);
+    case Op::real:
+    case Op::imag:
+    case Op::abs:
+    case Op::arg:
+      return real_of_complex(op, result_type, a);
+    default:
+      return function(op, operand_type, a);
+  }
+}
+
+Number complex_conversion(const Number& value, DType from, DType to) {
+  Number n = kiln::is_complex(from) ? value : convert(value, from, kiln::real_of(to));
+  if (!kiln::is_complex(from)) return n;
+  return complex_stored(n, to);
+}
+
+Number complex_stored(const Number& value, DType type) {
+  const DType part = kiln::real_of(type);
+  Number x = value, y = value;
+  y.x = value.y;
+  x = stored(x, part), y = stored(y, part);
+  Number n = value;
+  n.x = x.x, n.y = y.x;
+  n.error = std::max(x.error, y.error) * 1.5L;
+  n.unknown = value.unknown || x.unknown || y.unknown || !is_finite(n);
+  return n;
+}
+
+Number complex_reduction(Function function, const Values& values, DType type, int ddof) {
+  if (function == Function::any || function == Function::all || function == Function::count_nonzero)
+    return count_true(function, values);
+  const auto is_open = [](const Number& v) { return v.unknown || !is_finite(v); };
+  if (std::any_of(values.begin(), values.end(), is_open)) return unknown();
+  switch (function) {
+    case Function::sum:
+      return sum(values, type);
+    case Function::prod:
+      return prod(values, type);
+    case Function::mean:
+      return scaled(sum(values, type), static_cast<Real>(values.size()), type);
+    default:
+      return spread(function, values, type, ddof);
+  }
+}
+
+Number put_complex(std::vector<unsigned char>& bytes, DType type, double x, double y) {
+  Number n;
+  if (type == DType::c64) {
+    n.x = static_cast<float>(x), n.y = static_cast<float>(y);
+    put(bytes, static_cast<float>(x), static_cast<float>(y));
+  } else {
+    n.x = x, n.y = y;
+    put(bytes, x, y);
+  }
+  return n;
+}
+
+bool complex_agrees(const Number& expected, DType type, const unsigned char* bytes) {
+  const Number want = complex_stored(expected, type);
+  if (want.unknown) return true;
+  const Number got = complex_element(type, bytes);
+  return std::abs(value_of(got) - value_of(want)) <= want.error;
+}
+
+Number complex_element(DType type, const unsigned char* bytes) {
+  Number n;
+  if (type == DType::c64) {
+    float parts[2];
+    std::memcpy(parts, bytes, sizeof parts);
+    n.x = parts[0], n.y = parts[1];
+  } else {
+    double parts[2];
+    std::memcpy(parts, bytes, sizeof parts);
+    n.x = parts[0], n.y = parts[1];
+  }
+  return n;
+}
+
+}  // namespace fuzz

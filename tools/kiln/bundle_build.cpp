@@ -1,0 +1,75 @@
+// tools/kiln/bundle_build.cpp -- kiln bundle build: recorded kernels to a bundle, on a machine without a GPU.
+#include <charconv>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "runtime/tool_bundle_build.h"
+#include "tools/kiln/command.h"
+#include "tools/kiln/text.h"
+
+namespace kiln::command {
+namespace {
+
+/// The words of "sm_80,sm_90", of every occurrence of the option.
+std::vector<std::string> list_of(Arguments& arguments, std::string_view option) {
+  std::vector<std::string> words;
+  while (const auto value = arguments.take_value(option)) {
+    for (std::size_t at = 0; at <= value->size();) {
+      const std::size_t end = std::min(value->find(',', at), value->size());
+      if (end > at) words.push_back(value->substr(at, end - at));
+      at = end + 1;
+    }
+  }
+  return words;
+}
+
+unsigned jobs_of(Arguments& arguments) {
+  unsigned jobs = 0;
+  if (const auto text = arguments.take_value("--jobs")) {
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), jobs);
+    if (error != std::errc() || end != text->data() + text->size() || jobs == 0 || jobs > 1024)
+      throw Misuse("--jobs takes a number from 1 to 1024");
+  }
+  return jobs;
+}
+
+/// What `kiln tune export` wrote.
+std::string tunings_of(Arguments& arguments) {
+  std::string lines;
+  for (const std::string& path : list_of(arguments, "--tuning")) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Misuse(path + " cannot be read");
+    lines.append(std::istreambuf_iterator<char>(file), {});
+    lines += '\n';
+  }
+  return lines;
+}
+
+}  // namespace
+
+int run_bundle_build(Arguments& arguments) {
+  tool::BundleRequest request;
+  request.archs = list_of(arguments, "--arch");
+  request.ptx = list_of(arguments, "--ptx");
+  request.cpus = list_of(arguments, "--cpu");
+  request.tunings = tunings_of(arguments);
+  request.jobs = jobs_of(arguments);
+  request.output = arguments.take_value("-o").value_or("");
+  for (std::string word = arguments.take_word(); !word.empty(); word = arguments.take_word())
+    request.records.push_back(std::move(word));
+  arguments.finish();
+  if (request.records.empty()) throw Misuse("name the files that KILN_RECORD wrote");
+  if (request.output.empty()) throw Misuse("name the bundle to write: -o app.klb");
+  const tool::BundleBuilt built = tool::build_bundle(request);
+  for (const std::string& note : built.notes) print("note: " + note + "\n");
+  if (built.unfinished > 0)
+    print(fmt::format("note: {} unfinished record{} of a killed process {} skipped\n", built.unfinished,
+                      built.unfinished == 1 ? "" : "s", built.unfinished == 1 ? "was" : "were"));
+  print(fmt::format("{}: {} images of {} kernels, {}\n", request.output, built.images, built.kernels,
+                    size_text(built.bytes)));
+  return success;
+}
+
+}  // namespace kiln::command
