@@ -21,7 +21,6 @@
 
 #include <kiln/detail/stretches.h>
 #include <kiln/jit.h>
-#include <kiln/reductions.h>
 #include <kiln/shift.h>
 
 namespace kiln {

@@ -146,6 +146,10 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
   context_stack.pop_back();
   return step("cuCtxPopCurrent");
 }
+int kiln_fake_pop_context() {
+  CUcontext context = nullptr;
+  return cuCtxPopCurrent(&context);
+}
 CUresult cuCtxGetDevice(CUdevice* device) {
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   *device = context_stack.back()->device;

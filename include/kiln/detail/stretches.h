@@ -6,6 +6,7 @@
 #pragma once
 
 #include <kiln/jit.h>
+#include <kiln/reductions.h>
 #include <kiln/scatter.h>
 #include <kiln/shift.h>
 
