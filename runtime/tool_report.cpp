@@ -11,6 +11,7 @@
 #include "runtime/cpu/compiler_library.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cuda_interface.h"
+#include "runtime/loaded_bundles.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "support/env.h"
@@ -141,6 +142,7 @@ void report_settings(SystemReport& report) {
   } catch (const DeviceError& error) {
     report.problems.push_back({true, error.what(), "set KILN_DEVICE to a device that is listed above, or unset it"});
   }
+  runtime::looks_in_bundles();  // opens those of KILN_BUNDLE; a warning about one is a problem
 }
 
 }  // namespace

@@ -109,10 +109,10 @@ void promotion() {
 }
 
 void types() {
-  static constexpr const char* elements[] = {"bool",          "std::int8_t",   "std::int16_t",        "std::int32_t",
-                                             "std::int64_t",  "std::uint8_t",  "std::uint16_t",       "std::uint32_t",
-                                             "std::uint64_t", "kl::half",      "kl::bfloat16",        "float",
-                                             "double",        "std::complex<float>", "std::complex<double>"};
+  static constexpr const char* elements[] = {
+      "bool",         "std::int8_t",   "std::int16_t",  "std::int32_t",        "std::int64_t",
+      "std::uint8_t", "std::uint16_t", "std::uint32_t", "std::uint64_t",       "kl::half",
+      "kl::bfloat16", "float",         "double",        "std::complex<float>", "std::complex<double>"};
   static_assert(std::size(elements) == dtype_count);
   std::puts("| name | C++ element type | bytes | summed as | mean and roots as |\n|---|---|---|---|---|");
   for (int t = 0; t < dtype_count; ++t) {

@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 12> table = {{
+constexpr std::array<Snippet, 13> table = {{
     {"two_sum", "", R"(
 template <class Float>
 DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
@@ -40,7 +40,16 @@ DEVICE float raised_base(float base, float m) {  // follows m only where that is
   return m > base + 1.0f ? m : base;
 }
 )"},
-    {"add_exponentials", "exp2_approximate two_sum", R"(
+    {"add_smaller", "", R"(
+// a + b; what rounding lost is added to low, if b is not larger than a. Where it is, at most one rounding of the sum is
+// lost, and the sum has doubled.
+DEVICE float add_smaller(float a, float b, float& low) {
+  const float sum = a + b;
+  low += b - (sum - a);
+  return sum;
+}
+)"},
+    {"add_exponentials", "exp2_approximate add_smaller", R"(
 // To e, a sum of exp(x - base), and low, what rounding lost of it, another sum of exp(x - next). No number of small
 // steps of the maximum adds up roundings of e: each change of the base divides it by more than e.
 DEVICE void add_exponentials(float& e, float& low, float& base, float next, float sum) {
@@ -48,7 +57,7 @@ DEVICE void add_exponentials(float& e, float& low, float& base, float next, floa
     const float scale = exp2_approximate((base - next) * 0x1.715476p+0f);
     e *= scale, low *= scale, base = next;
   }
-  e = two_sum(e, sum, low);
+  e = add_smaller(e, sum, low);
 }
 )"},
     {"accumulate_logsumexp", "raised_base add_exponentials maximum_f32", R"(
@@ -94,7 +103,7 @@ DEVICE void join_deviations(float& n, float& mean, float& sum, float n0, float m
   sum = fmaf(difference * (n0 * share), difference, sum0 + sum1);
 }
 )"},
-    {"accumulate_deviations", "reciprocal_approximate two_sum", R"(
+    {"accumulate_deviations", "reciprocal_approximate add_smaller", R"(
 // The same where n0 grows from batch to batch: what rounding loses of the mean and of the sum is kept, so that a mean
 // which moves by less than its last place still moves.
 DEVICE void accumulate_deviations(float& n, float& mean, float& sum, float& mean_low, float& sum_low, float n1,
@@ -102,8 +111,8 @@ DEVICE void accumulate_deviations(float& n, float& mean, float& sum, float& mean
   const float n0 = n;
   n = n0 + n1;
   const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean - mean_low;
-  mean = two_sum(mean, __fmul_rn(difference, share), mean_low);
-  sum = two_sum(sum, fmaf(difference * (n0 * share), difference, sum1), sum_low);
+  mean = add_smaller(mean, __fmul_rn(difference, share), mean_low);
+  sum = add_smaller(sum, fmaf(difference * (n0 * share), difference, sum1), sum_low);
 }
 )"},
     {"tree_deviations", "", R"(

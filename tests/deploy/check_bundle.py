@@ -28,17 +28,17 @@ def expect(printed, expected, what):
     check(printed == expected, f"{what} prints\n{printed}instead of\n{expected}")
 
 
-# An image has 20 bytes of header and its text; the file 128 of header, 5 * (48 + 84) + 12 of records, 14 texts of 109 bytes with
-# a length of 4 bytes each, which makes 965, hence 1024, and 5 images of 64.
+# A cubin has 20 bytes of header and its text, a CPU image 64; the file 128 of header, 5 * (48 + 84) + 12 of records, 14 texts of 109 bytes with
+# a length of 4 bytes each, which makes 965, hence 1024, and 4 images of 64 and one of 128.
 LISTING = """\
 KERNEL        TARGET     SIZE  REGISTERS  SPILLS  SHARED  COMPILER
 gelu f32[n]   sm_90      35 B  32         0       0       NVRTC 13.0
 saxpy f32[n]  ptx_80     48 B                     0       NVRTC 13.0
 saxpy f32[n]  sm_80      36 B  32         0       0       NVRTC 13.0
 saxpy f32[n]  sm_90a     37 B  32         0       0       NVRTC 13.0
-saxpy f32[n]  x86-64-v3  40 B                     0       LLVM 19.1.7
+saxpy f32[n]  x86-64-v3  84 B                     0       LLVM 19.1.7
 tuned for NVIDIA H200, 132 multiprocessors: 2 lines
-2 kernels, 5 images, 1.3 KiB
+2 kernels, 5 images, 1.4 KiB
 """
 
 
@@ -76,6 +76,12 @@ def check_verify(folder, bundle):
     check(report["images"] == 5 and len(report["problems"]) == 1, str(report))
     run(kiln, "bundle", "ls", damaged)
     check("is damaged" in run(kiln, "bundle", "merge", damaged, "-o", folder / "out.klb", status=1), "merge reads images")
+    foreign = folder / "foreign.klb"
+    run(make_bundle, foreign, "saxpy:sm_80:foreign", "tanh:ptx_80:foreign", "gelu:aarch64:foreign", "saxpy:sm_90")
+    expect(run(kiln, "bundle", "verify", foreign, status=1),
+           "gelu f32[n] for aarch64: its image is not a CPU kernel of this kiln\n"
+           "saxpy f32[n] for sm_80: its image is not a cubin\ntanh f32[n] for ptx_80: its image is not PTX\n"
+           "4 images, 3 damaged; copy the file again, or build it again\n", "verify")
     contents = bytearray(bundle.read_bytes())
     contents[200] ^= 1
     damaged.write_bytes(contents)
@@ -91,7 +97,7 @@ def check_merge(folder, bundle):
     one, two, both = folder / "one.klb", folder / "two.klb", folder / "both.klb"
     run(make_bundle, one, "saxpy:sm_80", "saxpy:ptx_80", "gelu:sm_90", "=NVIDIA H200:132:b\n")
     run(make_bundle, two, "saxpy:sm_90a", "saxpy:x86-64-v3", "saxpy:sm_80", "=NVIDIA H200:132:a")
-    expect(run(kiln, "bundle", "merge", one, two, "-o", both), f"{both}: 2 kernels, 5 images, 1.3 KiB\n", "merge")
+    expect(run(kiln, "bundle", "merge", one, two, "-o", both), f"{both}: 2 kernels, 5 images, 1.4 KiB\n", "merge")
     check(both.read_bytes() == bundle.read_bytes(), "merging gives what one build gives")
     run(kiln, "bundle", "merge", two, one, two, "-o", both)
     check(both.read_bytes() == bundle.read_bytes(), "in any order")

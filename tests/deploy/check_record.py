@@ -67,6 +67,9 @@ with tempfile.TemporaryDirectory() as folder:
     check("right" in output, f"with a damaged bundle: {output!r}")
     check(output.count("kiln warning") == 1, f"warnings of a damaged bundle: {output!r}")
 
+    output = run(kiln, "info", status=1, KILN_BUNDLE=str(root / "none.klb"), KILN_CACHE_DIR=str(root / "cache"))
+    check("a bundle of KILN_BUNDLE is not used" in output, f"kiln info on a missing bundle: {output!r}")
+
     # Mistakes.
     check("KILN_RECORD" in run(kiln, "bundle", "build", "-o", str(again), "--cpu", "x86-64-v3", status=2), "no record")
     check("-o app.klb" in run(kiln, "bundle", "build", str(record), "--cpu", "x86-64-v3", status=2), "no output")

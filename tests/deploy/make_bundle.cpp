@@ -1,7 +1,8 @@
 // tests/deploy/make_bundle.cpp -- writes small bundles for tests.
 //
 // make_bundle OUT [NAME:TARGET[:VARIANT]]... [=DEVICE:MULTIPROCESSORS:RECORD]...
-// Images begin like real ones and say what they are; VARIANT changes image and registers, and nothing else.
+// Images begin like real ones and say what they are; VARIANT changes image and registers, and nothing else, but
+// "foreign" makes an image that is none.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
+#include "runtime/cpu/jit/kiln_cpu.h"
 #include "support/check.h"
 
 namespace {
@@ -26,21 +28,30 @@ std::vector<std::string> parts_of(const std::string& word) {
   return parts;
 }
 
-/// As much of an ELF header as tells the machine.
-std::string elf(unsigned machine) {
+/// As much of an ELF header as tells that it is a cubin.
+std::string cubin(const std::string& text) {
   std::string header =
       "\x7f"
       "ELF\x02\x01\x01";
   header.resize(18, '\0');
-  header += static_cast<char>(machine & 0xff);
-  header += static_cast<char>(machine >> 8);
-  return header;
+  header += static_cast<char>(190);
+  header += '\0';
+  return header + text;
+}
+
+std::string cpu_image(const std::string& text) {
+  kiln_cpu_image_header header = {};
+  header.magic = KILN_CPU_MAGIC;
+  header.size = sizeof header + text.size();
+  header.entry = sizeof header;
+  return std::string(reinterpret_cast<const char*>(&header), sizeof header) + text;
 }
 
 std::string image_of(const std::vector<std::string>& parts, rt::ImageKind kind) {
-  const std::string text = parts[0] + " for " + parts[1] + " " + parts[2];
+  const std::string text = parts[2] == "foreign" ? "" : parts[0] + " for " + parts[1] + " " + parts[2];
+  if (text.empty()) return std::string("what no compiler made") + '\0';
   if (kind == rt::ImageKind::ptx) return ".version 8.0\n.target sm_80\n// " + text + '\0';
-  return elf(kind == rt::ImageKind::cubin ? 190 : parts[1] == "aarch64" ? 183 : 62) + text;
+  return kind == rt::ImageKind::cubin ? cubin(text) : cpu_image(text);
 }
 
 void add_kernel(rt::BundleWriter& writer, const std::string& word) {

@@ -27,6 +27,11 @@ bool is_comparison(Op op) {
          op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
 }
 
+std::int64_t count_beside_empty(Shape shape) {
+  std::replace(shape.begin(), shape.end(), std::int64_t{0}, std::int64_t{1});
+  return count(shape);
+}
+
 }  // namespace
 
 Shape Generator::universe() {
@@ -35,12 +40,13 @@ Shape Generator::universe() {
   Shape shape;
   const int rank = random_.pick(std::vector<int>{0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4});
   for (int axis = 0; axis < rank; ++axis) shape.push_back(random_.chance(2) ? 0 : random_.pick(extents));
-  while (count(shape) > (large_ ? max_large_elements : max_elements)) {
+  // An axis without elements does not let the others grow: reducing it leaves them.
+  while (count_beside_empty(shape) > (large_ ? max_large_elements : max_elements)) {
     std::int64_t& extent = *std::max_element(shape.begin(), shape.end());
     extent = (extent + 1) / 2;
   }
   if (rank >= 2 && random_.chance(15)) shape[1] = shape[0];
-  while (count(shape) > max_elements) shape[0] = shape[1] = shape[0] / 2;
+  while (count_beside_empty(shape) > max_elements) shape[0] = shape[1] = shape[0] / 2;
   return shape;
 }
 
@@ -81,6 +87,10 @@ void Generator::lay_out(Operand& operand) {
     for (std::size_t axis = 0; axis < shape.size(); ++axis) base[static_cast<std::size_t>(order[axis])] = shape[axis];
     views.push_back({ViewKind::transpose, order});
     shape = base;
+  }
+  if (count(shape) > 8 * max_elements) {  // around an axis without elements the others may be of any size
+    operand.base = operand.shape;
+    return;
   }
   std::reverse(views.begin(), views.end());
   operand.base = shape;

@@ -49,13 +49,6 @@ DEVICE float maximum_f32(float a, float b) {  // NaN propagates, -0 < +0
 }
 
 template <class Float>
-DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
-  const Float sum = a + b, part = sum - a;
-  low += (a - (sum - part)) + (b - part);
-  return sum;
-}
-
-template <class Float>
 DEVICE Float add_low(Float sum, Float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
   return low != Float(0) && low - low == Float(0) ? sum + low : sum;
 }
@@ -75,6 +68,14 @@ DEVICE float raised_base(float base, float m) {  // follows m only where that is
   return m > base + 1.0f ? m : base;
 }
 
+// a + b; what rounding lost is added to low, if b is not larger than a. Where it is, at most one rounding of the sum is
+// lost, and the sum has doubled.
+DEVICE float add_smaller(float a, float b, float& low) {
+  const float sum = a + b;
+  low += b - (sum - a);
+  return sum;
+}
+
 // To e, a sum of exp(x - base), and low, what rounding lost of it, another sum of exp(x - next). No number of small
 // steps of the maximum adds up roundings of e: each change of the base divides it by more than e.
 DEVICE void add_exponentials(float& e, float& low, float& base, float next, float sum) {
@@ -82,7 +83,7 @@ DEVICE void add_exponentials(float& e, float& low, float& base, float next, floa
     const float scale = exp2_approximate((base - next) * 0x1.715476p+0f);
     e *= scale, low *= scale, base = next;
   }
-  e = two_sum(e, sum, low);
+  e = add_smaller(e, sum, low);
 }
 
 DEVICE float total_logsumexp(float m, float e, float base, float low) {  // the sum of exp(x - m)

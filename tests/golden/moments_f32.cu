@@ -41,15 +41,16 @@ DEVICE float reciprocal_approximate(float x) {  // 1 ulp
 }
 
 template <class Float>
-DEVICE Float two_sum(Float a, Float b, Float& low) {  // a + b; what rounding lost is added to low
-  const Float sum = a + b, part = sum - a;
-  low += (a - (sum - part)) + (b - part);
-  return sum;
-}
-
-template <class Float>
 DEVICE Float add_low(Float sum, Float low) {  // not finite: the sum overflowed or met inf or NaN, and stands for itself
   return low != Float(0) && low - low == Float(0) ? sum + low : sum;
+}
+
+// a + b; what rounding lost is added to low, if b is not larger than a. Where it is, at most one rounding of the sum is
+// lost, and the sum has doubled.
+DEVICE float add_smaller(float a, float b, float& low) {
+  const float sum = a + b;
+  low += b - (sum - a);
+  return sum;
 }
 
 // n elements, their mean, and the sum of their squared deviations from it. Nothing overflows that is multiplied by the
@@ -69,8 +70,8 @@ DEVICE void accumulate_deviations(float& n, float& mean, float& sum, float& mean
   const float n0 = n;
   n = n0 + n1;
   const float share = n1 * reciprocal_approximate(n < 1.0f ? 1.0f : n), difference = mean1 - mean - mean_low;
-  mean = two_sum(mean, __fmul_rn(difference, share), mean_low);
-  sum = two_sum(sum, fmaf(difference * (n0 * share), difference, sum1), sum_low);
+  mean = add_smaller(mean, __fmul_rn(difference, share), mean_low);
+  sum = add_smaller(sum, fmaf(difference * (n0 * share), difference, sum1), sum_low);
 }
 
 template <int N>  // the joint state is left in n[0], mean[0] and sum[0]; without division where every n is known

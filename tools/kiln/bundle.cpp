@@ -1,7 +1,7 @@
 // tools/kiln/bundle.cpp -- kiln bundle ls, verify, merge, diff.
 #include <fmt/format.h>
 
-#include "runtime/bundle/tool_bundle.h"
+#include "runtime/tool_bundle.h"
 #include "tools/kiln/command.h"
 #include "tools/kiln/json.h"
 #include "tools/kiln/text.h"

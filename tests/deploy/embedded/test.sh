@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tests/deploy/embedded/test.sh BUILD WORK COMPILER MAKE_BUNDLE -- installs kiln and builds a project whose program, static
-# and shared library hold bundles; changes one, and builds again. Once more with link-time optimisation.
+# and shared library hold bundles; changes one, and builds again. Once more with link-time optimisation. Then a program that runs on
+# the CPU from the kernels that it recorded and that were embedded.
 set -euo pipefail
 build=$1 work=$2 compiler=$3 make_bundle=$4
 source=$(cd "$(dirname "$0")" && pwd)
@@ -34,9 +35,15 @@ for flags in -O2 "-O2 -flto"; do
   cmake --build . >build.log || { cat build.log; fail "it does not build again"; }
   ./program one.klb 'made "here" é.klb' archive.klb plugin.klb || fail "$flags: what was embedded is old"
 done
-# The program loads no bundle from a file.
-mkdir "$work/moved"
-mv program libplugin.so "$work/moved"
-cd "$work/moved"
-cp "$work/project-O2-flto/archive.klb" .
-LD_LIBRARY_PATH=.:$(dirname "$(find "$work/prefix" -name libkiln.so)") ./program archive.klb >/dev/null || fail "it needs its build directory"
+# The whole way: a program records its kernels, they are built and embedded, and it runs where there is no compiler.
+export KILN_CACHE=off
+KILN_RECORD=app.kiln ./app || fail "the program does not run"
+"$work/prefix/bin/kiln" bundle build app.kiln --cpu x86-64-v2,x86-64-v3 -o app.klb
+"$work/prefix/bin/kiln" bundle verify app.klb
+cmake . -DEMBED_KERNELS=ON >configure.log
+cmake --build . --target app >build.log || { cat build.log; fail "it does not build with its kernels"; }
+mkdir "$work/elsewhere"
+mv app "$work/elsewhere"
+rm "$(find "$work/prefix" -name libkiln_cpu.so)" app.klb
+output=$(KILN_NVRTC=/nowhere "$work/elsewhere/app") || fail "without a compiler: $output"
+[ "$output" = right ] || fail "with its own kernels the program says: $output"

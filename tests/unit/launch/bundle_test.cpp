@@ -141,7 +141,12 @@ class BundleOfRecord : public testing::Test {
     ASSERT_EQ(run_child("Records"), right);
   }
   void build(const std::vector<std::string>& archs, const std::vector<std::string>& ptx) {
-    tool::build_bundle({{record}, archs, ptx, {}, bundle, 2});
+    tool::BundleRequest request;
+    request.records = {record};
+    request.archs = archs;
+    request.ptx = ptx;
+    request.output = bundle;
+    tool::build_bundle(request);
   }
   int run_on_cpu() {
     const test::Variable file("KILN_BUNDLE", bundle.c_str()), cache("KILN_CACHE", "off");
@@ -169,8 +174,11 @@ TEST_F(BundleOfRecord, GpusOfEveryKindFindTheirKernels) {
 
 /// The kernels of every CPU compile; this one finds those that it runs, in vectors as wide as its baseline's.
 TEST_F(BundleOfRecord, CpusFindTheirObjects) {
-  const tool::BundleBuilt built =
-      tool::build_bundle({{record}, {}, {}, {"aarch64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}, bundle, 2});
+  tool::BundleRequest request;
+  request.records = {record};
+  request.cpus = {"aarch64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  request.output = bundle;
+  const tool::BundleBuilt built = tool::build_bundle(request);
   EXPECT_TRUE(built.notes.empty());
 #ifdef __x86_64__
   EXPECT_EQ(run_on_cpu(), right) << compiler_mapped << ": a compiler is mapped; " << compiled

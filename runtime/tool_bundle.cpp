@@ -1,15 +1,17 @@
-// runtime/bundle/tool_bundle.cpp -- lists, verifies, merges and compares bundles.
-#include "runtime/bundle/tool_bundle.h"
+// runtime/tool_bundle.cpp -- lists, verifies, merges and compares bundles.
+#include "runtime/tool_bundle.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "runtime/bundle/bundle.h"
+#include "runtime/cpu/jit/kiln_cpu.h"
 
 namespace kiln::tool {
 namespace {
@@ -52,26 +54,35 @@ BundleItem describe(const BundleKernel& kernel) {
 
 auto place_of(const BundleItem& item) { return std::tie(item.title, item.identity, item.target); }
 
-/// "" or why the first bytes of an image are not what the kernel's target says.
-std::string content_problem(const BundleKernel& kernel, std::string_view image) {
-  if (kernel.kind == ImageKind::ptx)
-    return image.find(".version") != image.npos && image.find(".target") != image.npos ? "" : "its image is not PTX";
+bool is_elf_of_cuda(std::string_view image) {
   constexpr std::size_t machine_at = 18;  // e_machine of an ELF header
-  if (!image.starts_with("\x7f"
-                         "ELF") ||
-      image.size() < machine_at + 2)
-    return "its image is not an ELF file";
   std::uint16_t machine = 0;
-  std::memcpy(&machine, image.data() + machine_at, sizeof machine);
-  struct Machine {
-    std::string_view targets;  ///< how their names begin
-    std::uint16_t number;
-    const char* name;
-  };
-  for (const Machine& expected : {Machine{"sm_", 190, "CUDA"}, {"x86-64", 62, "x86-64"}, {"aarch64", 183, "AArch64"}})
-    if (kernel.target.starts_with(expected.targets) && machine != expected.number)
-      return fmt::format("its image is for machine {}, not for {}", machine, expected.name);
-  return "";
+  if (image.size() >= machine_at + sizeof machine) std::memcpy(&machine, image.data() + machine_at, sizeof machine);
+  return image.starts_with(
+             "\x7f"
+             "ELF") &&
+         machine == 190;
+}
+
+bool is_cpu_image(std::string_view image) {
+  kiln_cpu_image_header header = {};
+  if (image.size() >= sizeof header) std::memcpy(&header, image.data(), sizeof header);
+  return header.magic == KILN_CPU_MAGIC && header.size == image.size() && header.entry >= sizeof header &&
+         header.entry < image.size();
+}
+
+/// "" or why an image is not what the kernel's target says; judged by its first bytes.
+std::string content_problem(const BundleKernel& kernel, std::string_view image) {
+  switch (kernel.kind) {
+    case ImageKind::cubin:
+      return is_elf_of_cuda(image) ? "" : "its image is not a cubin";
+    case ImageKind::object:
+      return is_cpu_image(image) ? "" : "its image is not a CPU kernel of this kiln";
+    case ImageKind::ptx:
+      break;
+  }
+  const bool is_ptx = image.find(".version") != image.npos && image.find(".target") != image.npos;
+  return is_ptx ? "" : "its image is not PTX";
 }
 
 /// Lines of records that were noted anywhere, sorted.
@@ -184,10 +195,11 @@ BundleListing list_bundle(const std::string& path) {
 std::vector<std::string> verify_bundle(const std::string& path) {
   const Reader reader = BundleReader::open(path);
   std::vector<std::string> problems = reader->verify();
-  if (!problems.empty()) return problems;  // bytes that are damaged say nothing
-  for (const BundleKernel& kernel : reader->kernels())
+  const bool is_sound = problems.empty();  // bytes that are damaged say nothing
+  for (const BundleKernel& kernel : is_sound ? reader->kernels() : std::span<const BundleKernel>())
     if (const std::string problem = content_problem(kernel, reader->image(kernel)); !problem.empty())
       problems.push_back(fmt::format("{} for {}: {}", kernel.title, kernel.target, problem));
+  std::sort(problems.begin(), problems.end());
   return problems;
 }
 

@@ -1,4 +1,4 @@
-// runtime/bundle/tool_bundle.h -- what `kiln bundle ls|verify|merge|diff` asks of the library.
+// runtime/tool_bundle.h -- what `kiln bundle ls|verify|merge|diff` asks of the library.
 //
 // Exported from libkiln.so for the kiln command alone. Everything throws IoError for a file that cannot be read, or is
 // no bundle, or whose manifest is damaged.
