@@ -83,9 +83,12 @@ template <class A, bool IsConst>
 template <class A, bool IsConst>
 using ReceivedAs = decltype(traced_argument<A, IsConst>(std::declval<Recorder&>(), TracedArgument{}, nullptr));
 
+/// Is argument `i` in the set `mask` of those that are constants? Only the first 32 may be.
+constexpr bool is_constant(unsigned mask, std::size_t i) { return i < 32 && (mask >> i & 1) != 0; }
+
 template <class F, unsigned Mask, std::size_t... I, class... A>
 constexpr bool accepts(std::index_sequence<I...>, const std::type_identity<A>*...) {
-  return requires(const F& f) { f(std::declval<ReceivedAs<A, ((Mask >> I) & 1) != 0>>()...); };
+  return requires(const F& f) { f(std::declval<ReceivedAs<A, is_constant(Mask, I)>>()...); };
 }
 
 /// The arguments (as bits) that the lambda declares as kl::Const, or -1 when it cannot be called. Masks are tried in
@@ -94,7 +97,7 @@ template <class F, unsigned Mask, class... A>
 constexpr int const_mask() {
   constexpr unsigned numbers = [] {
     unsigned bits = 0, i = 0;
-    ((bits |= role_of<A> == Role::number ? 1u << i : 0u, ++i), ...);
+    ((bits |= role_of<A> == Role::number && i < 32 ? 1u << i : 0u, ++i), ...);
     return bits;
   }();
   if constexpr (accepts<F, Mask>(std::index_sequence_for<A...>{}, static_cast<std::type_identity<A>*>(nullptr)...)) {
@@ -284,7 +287,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   };
   static auto invoke(const Environment& e, Recorder& recorder, const TracedArgument* traced) {
     if constexpr (mask >= 0) {
-      return (*e.function)(traced_argument < A, ((mask >> I) & 1) != 0 > (recorder, traced[I], e.values[I])...);
+      return (*e.function)(traced_argument<A, is_constant(mask, I)>(recorder, traced[I], e.values[I])...);
     } else {
       return Refused{};
     }
@@ -303,7 +306,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   template <class J>
   static void perform(const J& f, Target* targets, Request& request, const A&... arguments) {
     Slot numbers[sizeof...(A) + 1];
-    const Parts parts[] = {argument_parts < A, ((mask >> I) & 1) != 0 > (arguments, numbers[I])..., Parts{}};
+    const Parts parts[] = {argument_parts<A, is_constant(mask, I)>(arguments, numbers[I])..., Parts{}};
     const Environment environment{&f.function(), {static_cast<const void*>(&arguments)..., nullptr}};
     Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
     e.trace = &trace;
