@@ -89,7 +89,7 @@ Levels levels_of(const Source& source) {
   levels.is_taken.resize(graph.size(), 0);
   levels.is_displaced.resize(graph.size(), 0);
   levels.is_long.resize(graph.size(), 0);
-  LongOperands long_operands(graph, levels);
+  LongOperands long_operands(graph, levels.is_stored);
   ShiftedOperands operands(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];

@@ -4,6 +4,7 @@
 namespace kiln::dsl {
 
 using codegen::Node;
+using codegen::NodeId;
 using codegen::NodeKind;
 
 namespace {
@@ -42,7 +43,7 @@ bool LongOperands::is_long(NodeId value) {
   while (!pending.empty()) {
     const NodeId id = pending.back();
     pending.pop_back();
-    if (seen_[id] == walk_ || levels_.is_stored[id]) continue;
+    if (seen_[id] == walk_ || is_stored_[id]) continue;
     seen_[id] = walk_;
     const Node& node = graph_[id];
     inputs += node.kind == NodeKind::input ? 1 : 0;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "dsl/levels.h"
+#include "codegen/ir/graph.h"
 
 namespace kiln::dsl {
 
@@ -14,15 +14,17 @@ class LongOperands {
   static constexpr int most_operations = 512;
   static constexpr std::size_t most_inputs = 128;
 
-  LongOperands(const codegen::Graph& graph, const Levels& levels) : graph_(graph), levels_(levels) {}
+  /// `is_stored`: per node, of those that need not be computed where they are needed; may change between calls.
+  LongOperands(const codegen::Graph& graph, const std::vector<char>& is_stored)
+      : graph_(graph), is_stored_(is_stored) {}
   /// Those of the reduction or scan `node`. Follows at most so many nodes as are allowed, whatever lies below.
-  std::vector<NodeId> of(const codegen::Node& node);
+  std::vector<codegen::NodeId> of(const codegen::Node& node);
 
  private:
-  bool is_long(NodeId value);
+  bool is_long(codegen::NodeId value);
 
   const codegen::Graph& graph_;
-  const Levels& levels_;
+  const std::vector<char>& is_stored_;
   std::vector<std::uint32_t> seen_;  ///< per node: the last walk that met it
   std::uint32_t walk_ = 0;
 };

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "codegen/schedule/value_order.h"
+
 namespace kiln::dsl {
 namespace {
 

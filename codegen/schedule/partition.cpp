@@ -10,28 +10,7 @@
 namespace kiln::codegen {
 namespace {
 
-constexpr int function_cost = 8;           ///< of a call, a division or a transcendental function
-constexpr int recomputed_cost = 4;         ///< what is cheaper than to store and read a value
 constexpr std::int64_t kernel_bytes = 64;  ///< what a kernel costs beside its operands, per element
-
-int cost_of(const Node& node) {
-  switch (node.kind) {
-    case NodeKind::load:
-    case NodeKind::iota:
-    case NodeKind::literal:
-    case NodeKind::parameter:
-      return 0;
-    case NodeKind::call:
-      return function_cost;
-    case NodeKind::operation: {
-      const bool function = (node.op >= Op::sqrt && node.op <= Op::tgamma) || node.op == Op::pow ||
-                            node.op == Op::hypot || node.op == Op::fmod || node.op == Op::div || node.op == Op::mod;
-      return function ? function_cost : 1;
-    }
-    default:
-      return 1;
-  }
-}
 
 bool reads_access(const Node& node) {
   return node.kind == NodeKind::load || node.kind == NodeKind::iota || node.kind == NodeKind::gather;
@@ -151,7 +130,7 @@ void Partitioner::follow(std::size_t begin, std::size_t at, Kernel& kernel) {
   const int own = registers_of(body_[id].type);
   kernel.registers += own;
   kernel.most_registers = std::max(kernel.most_registers, kernel.registers);
-  kernel.cost += cost_of(body_[id]);
+  kernel.cost += operation_cost(body_[id]);
   if (order_.is_output[at]) {
     ++kernel.accesses;
     kernel.argument_bytes += bytes_.store;
@@ -245,24 +224,6 @@ PartitionLimits partition_limits(const DeviceTraits& device) {
   // CPU kernels keep what does not fit into registers in the first cache, which costs less than a pass over memory.
   if (!device.cuda) return {1 << 30, 1 << 30, 16384, 1024, 1 << 20};
   return {232, 160, 8192, 256, device.argument_bytes};
-}
-
-std::vector<char> recomputed_nodes(const Graph& body) {
-  std::vector<char> result(body.size(), 0);
-  std::vector<int> cost(body.size(), 0), loads(body.size(), 0);
-  for (NodeId id = 0; id < body.size(); ++id) {
-    const Node& node = body[id];
-    bool again = node.kind != NodeKind::call && node.kind != NodeKind::gather && node.kind != NodeKind::complex;
-    cost[id] = cost_of(node);
-    loads[id] = node.kind == NodeKind::load ? 1 : 0;
-    for (const NodeId operand : node.inputs()) {
-      again = again && result[operand];
-      cost[id] = std::min(recomputed_cost + 1, cost[id] + cost[operand]);
-      loads[id] = std::min(2, loads[id] + loads[operand]);
-    }
-    result[id] = again && cost[id] <= recomputed_cost && loads[id] <= 1 ? 1 : 0;
-  }
-  return result;
 }
 
 Partition partition(const Graph& body, const ArgumentBytes& bytes, const PartitionLimits& limits) {

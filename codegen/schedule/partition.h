@@ -51,7 +51,4 @@ struct Partition {
 /// `body` is legalised and has no reductions.
 Partition partition(const Graph& body, const ArgumentBytes& bytes, const PartitionLimits& limits);
 
-/// Is the node computed again wherever it is needed?
-std::vector<char> recomputed_nodes(const Graph& body);
-
 }  // namespace kiln::codegen

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "codegen/schedule/arithmetic.h"
-#include "codegen/schedule/partition.h"
 #include "codegen/schedule/scatter.h"
 #include "codegen/schedule/transpose.h"
 #include "codegen/schedule/value_order.h"

@@ -6,10 +6,11 @@
 #include <set>
 #include <tuple>
 
-#include "support/check.h"
-
 namespace kiln::codegen {
 namespace {
+
+constexpr int cost_of_function = 8;  ///< of a call, a division or a transcendental function
+constexpr int recomputed_cost = 4;   ///< what is cheaper than to store and read a value
 
 /// The nodes that must be known before `node`, a value: products that it may be fused with are computed right before
 /// it, so their operands stand for them.
@@ -230,6 +231,43 @@ void follow(const Graph& body, const std::vector<char>& recomputed, const Requir
 }
 
 }  // namespace
+
+int operation_cost(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::load:
+    case NodeKind::iota:
+    case NodeKind::literal:
+    case NodeKind::parameter:
+      return 0;
+    case NodeKind::call:
+      return cost_of_function;
+    case NodeKind::operation: {
+      const bool function = (node.op >= Op::sqrt && node.op <= Op::tgamma) || node.op == Op::pow ||
+                            node.op == Op::hypot || node.op == Op::fmod || node.op == Op::div || node.op == Op::mod;
+      return function ? cost_of_function : 1;
+    }
+    default:
+      return 1;
+  }
+}
+
+std::vector<char> recomputed_nodes(const Graph& body) {
+  std::vector<char> result(body.size(), 0);
+  std::vector<int> cost(body.size(), 0), loads(body.size(), 0);
+  for (NodeId id = 0; id < body.size(); ++id) {
+    const Node& node = body[id];
+    bool again = node.kind != NodeKind::call && node.kind != NodeKind::gather && node.kind != NodeKind::complex;
+    cost[id] = operation_cost(node);
+    loads[id] = node.kind == NodeKind::load ? 1 : 0;
+    for (const NodeId operand : node.inputs()) {
+      again = again && result[operand];
+      cost[id] = std::min(recomputed_cost + 1, cost[id] + cost[operand]);
+      loads[id] = std::min(2, loads[id] + loads[operand]);
+    }
+    result[id] = again && cost[id] <= recomputed_cost && loads[id] <= 1 ? 1 : 0;
+  }
+  return result;
+}
 
 int registers_of(DType type) { return static_cast<int>(std::max<std::size_t>(1, size_of(type) / 4)); }
 

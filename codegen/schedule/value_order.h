@@ -23,6 +23,13 @@ inline constexpr std::size_t no_position = ~std::size_t{0};
 /// 32-bit registers that a value takes.
 int registers_of(DType type);
 
+/// Work of a node: 0 for leaves, 8 for calls, divisions and functions, else 1.
+int operation_cost(const Node& node);
+
+/// Per node: leaves, and values that are computed again wherever they are needed, for that is cheaper than to store
+/// them.
+std::vector<char> recomputed_nodes(const Graph& body);
+
 /// `recomputed`: per node, nonzero for leaves and values that are no part of the order.
 ValueOrder order_values(const Graph& body, const std::vector<char>& recomputed);
 
