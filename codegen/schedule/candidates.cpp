@@ -76,6 +76,9 @@ class Candidates {
   void add(Schedule schedule) {
     if (list_.size() >= most_) return;
     if (schedule.block > most_threads || schedule.block < warp || schedule.block % warp != 0) return;
+    const bool by_columns =
+        schedule.form == Template::rows || schedule.form == Template::general || schedule.form == Template::window;
+    if (by_columns && schedule.columns > 1 && schedule.block % schedule.columns != 0) return;
     if (schedule.min_blocks * schedule.block > device_.threads_per_multiprocessor) return;
     std::string name = candidate_name(schedule);
     if (std::any_of(list_.begin(), list_.end(), [&](const Candidate& c) { return c.name == name; })) return;

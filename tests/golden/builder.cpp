@@ -143,6 +143,7 @@ codegen::Schedule schedule_of(const Case& test) { return wished(test.kernel, tes
 
 LaunchShape shape_of(const Case& test) {
   codegen::Schedule schedule = schedule_of(test);
+  if (test.wish.grid > 0) schedule.grid = 0;  // applied to the shape, below
   LaunchShape shape = codegen::launch_shape(test.kernel, schedule, test.extents);
   codegen::apply_grid(test.wish, schedule, shape);
   return shape;

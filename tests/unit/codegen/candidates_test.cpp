@@ -97,7 +97,7 @@ TEST(Candidates, CanBeLaunched) {
     card.threads_per_multiprocessor = threads;
     for (const Example& example : examples()) {
       const Extents extents{example.extents};
-      for (const Candidate& candidate : candidates(example, card)) {
+      for (const Candidate& candidate : candidates(example, card, false, 64)) {
         const LaunchShape shape = launch_shape(example.kernel, candidate.schedule, extents);
         const std::uint64_t block = std::uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
         EXPECT_GE(block, 32u) << candidate.name;
