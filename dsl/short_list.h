@@ -45,6 +45,7 @@ class ShortList {
     capacity_ *= 2;
   }
 
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): elements may be pointers
   alignas(std::max<std::size_t>(16, alignof(T))) std::byte inline_[N * sizeof(T)];
   std::unique_ptr<T[]> heap_;
   T* data_ = reinterpret_cast<T*>(inline_);

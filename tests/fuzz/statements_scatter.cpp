@@ -41,7 +41,8 @@ void join(Joined<T>& joined, T value, Way way) {
   ++joined.count;
 }
 
-/// `each_rounds`: additions in any order may round f16 and bf16 after each update.
+/// `each_rounds`: additions in any order may come one after the other, and each rounds (f16 and bf16 as they are
+/// stored).
 template <class T>
 bool is_right(const Joined<T>& want, T got, Way way, bool each_rounds) {
   if constexpr (!is_complex_type<T>) {
@@ -51,7 +52,7 @@ bool is_right(const Joined<T>& want, T got, Way way, bool each_rounds) {
     return got == static_cast<T>(want.bits);
   } else {
     const Real depth = std::ceil(std::log2(static_cast<Real>(want.count))) + 2, size = std::abs(want.sum);
-    const Real each_unit = sizeof(T) == 2 ? storing_unit<T>() * static_cast<Real>(want.count) : 0;
+    const Real each_unit = storing_unit<T>() * static_cast<Real>(want.count);
     if (std::is_same_v<T, kl::half> && size > 65000) return true;
     return std::abs(plane(got) - want.sum) <=
            depth * computing_unit<T>() * want.magnitude * 1.5L + storing_unit<T>() * 1.5L * size + 0x1p-140L +
