@@ -18,7 +18,7 @@ namespace kiln::runtime {
 namespace {
 
 constexpr std::size_t most_jobs = 512;
-constexpr auto patience = std::chrono::seconds(5);  // at exit: for one compile
+constexpr auto patience = std::chrono::seconds(20);  // at exit: for one compile
 
 struct Queue {
   std::mutex mutex;
@@ -31,6 +31,7 @@ struct Queue {
 Queue* current = nullptr;
 
 void stop() {
+  if (!current) return;
   std::deque<std::function<void()>> forgotten;
   std::unique_lock lock(current->mutex);
   current->stopping = true;
@@ -38,7 +39,21 @@ void stop() {
   current->idle.wait_for(lock, patience, [] { return !current->running; });
 }
 
+/// Objects of the main thread are destroyed before any handler of std::atexit runs, those of a compiler that the
+/// running job has just loaded among them. (Where another thread calls std::exit, the handlers below are all there is.)
+struct EndOfMainThread {
+  EndOfMainThread() = default;
+  EndOfMainThread(const EndOfMainThread&) = delete;
+  EndOfMainThread& operator=(const EndOfMainThread&) = delete;
+  ~EndOfMainThread() {
+    if (::gettid() == ::getpid()) stop();
+  }
+  void touch() {}  ///< its first use registers the destructor
+};
+thread_local EndOfMainThread end_of_main_thread;
+
 Queue& queue() {
+  end_of_main_thread.touch();
   [[maybe_unused]] static const bool made = [] {
     current = new Queue;
     pthread_atfork([] { current->mutex.lock(); }, [] { current->mutex.unlock(); }, [] { current = new Queue; });

@@ -1,7 +1,7 @@
 // runtime/background.h -- work that nobody waits for, on one thread of lowest priority.
 //
 // The thread exists only while there is work. At exit, jobs that have not begun are forgotten, and the one that runs is
-// given a few seconds: compilers must not be torn down under it. A forked child has an empty queue.
+// given up to 20 s: compilers must not be torn down under it. A forked child has an empty queue.
 #pragma once
 
 #include <functional>
