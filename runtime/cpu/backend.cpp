@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/cpu/cpu.h"
+#include "runtime/cpu/float_environment.h"
 #include "runtime/cpu/image.h"
 #include "runtime/cpu/libm_table.h"
 #include "runtime/cpu/memory.h"
@@ -95,6 +96,7 @@ class CpuBackend final : public Backend {
     LaunchJob job{reinterpret_cast<const CpuImage&>(kernel).entry(), arguments, libm_table(), 0};
     const auto run = [](void* context, std::int64_t begin, std::int64_t end) {
       const LaunchJob& j = *static_cast<LaunchJob*>(context);
+      const KernelFloatEnvironment environment;
       j.entry(j.arguments, begin + j.first, end + j.first, j.libm);
     };
     parallel_ranges(shape.units, shape.grain, run, &job);
