@@ -9,39 +9,27 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <span>
 #include <string_view>
 
+#include "benchmarks/support/measure.h"
+
 namespace kl = kiln;
 
 namespace {
 
+using benchmarks::milliseconds;
+using benchmarks::on_gpu;
 using kl::bfloat16;
 
-bool on_gpu() { return kl::Device::current().kind() == kl::DeviceKind::cuda; }
 std::int64_t scaled(std::int64_t n) { return on_gpu() ? n : std::max<std::int64_t>(n / 64, 1); }
 
 std::span<char*> filters;
 bool wanted(std::string_view name) {
   return filters.empty() || std::any_of(filters.begin(), filters.end(),
                                         [&](const char* part) { return name.find(part) != std::string_view::npos; });
-}
-
-double milliseconds(const std::function<void()>& launch) {
-  if (!on_gpu()) {
-    const auto begin = std::chrono::steady_clock::now();
-    launch();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  }
-  kl::Event begin, end;
-  begin.record();
-  launch();
-  end.record();
-  end.synchronize();
-  return static_cast<double>(kl::Event::elapsed(begin, end));
 }
 
 double copy_rate = 0;

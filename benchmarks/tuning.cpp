@@ -24,6 +24,7 @@ namespace kl = kiln;
 
 namespace {
 
+using benchmarks::milliseconds;
 using benchmarks::random;
 using kl::bfloat16;
 
@@ -68,20 +69,6 @@ Case make_case(const std::string& name, double bytes, kl::Array<T>& y, kl::Array
   };
   return {name, bytes, compile, [&y, &kept] { kept = y.clone(); },
           [&y, &kept] { return kl::count_nonzero(words(y) != words(kept)).item(); }};
-}
-
-double milliseconds(const Launch& launch) {
-  if (!benchmarks::on_gpu()) {
-    const auto begin = std::chrono::steady_clock::now();
-    launch();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  }
-  kl::Event begin, end;
-  begin.record();
-  launch();
-  end.record();
-  end.synchronize();
-  return static_cast<double>(kl::Event::elapsed(begin, end));
 }
 
 double median(std::vector<double> times) {

@@ -7,12 +7,11 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
-#include <system_error>
-#include <thread>
+
+#include "runtime/detached_thread.h"
 
 namespace kiln::runtime {
 namespace {
@@ -85,21 +84,6 @@ void work() {
   q.idle.notify_all();
 }
 
-/// Signals of the host are none of this thread's business.
-bool start_thread() {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
-  try {
-    std::thread(work).detach();
-  } catch (const std::system_error&) {
-    started = false;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
-}
-
 }  // namespace
 
 bool run_in_background(std::function<void()> job) {
@@ -108,7 +92,7 @@ bool run_in_background(std::function<void()> job) {
   if (q.stopping || q.jobs.size() >= most_jobs) return false;
   q.jobs.push_back(std::move(job));
   if (q.running) return true;
-  q.running = start_thread();
+  q.running = start_detached(work);
   if (!q.running) q.jobs.pop_back();
   return q.running;
 }

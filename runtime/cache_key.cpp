@@ -11,6 +11,7 @@
 #include "runtime/cpu/cpu.h"
 #include "runtime/cuda_interface.h"
 #include "runtime/include_closure.h"
+#include "runtime/key_fields.h"
 #include "support/files.h"
 
 namespace kiln::runtime {
@@ -32,10 +33,6 @@ std::string compiler_identity(Language language) {
   return identity == "none" ? remembered_compiler(cache_settings(), language) : identity;
 }
 
-void field(std::string& text, std::string_view label, std::string_view value) {
-  fmt::format_to(std::back_inserter(text), "{} {}:{}\n", label, value.size(), value);
-}
-
 }  // namespace
 
 const std::string& kiln_build() {
@@ -48,33 +45,29 @@ CacheKey make_cache_key(const KernelSource& source, const CompileOptions& option
   CacheKey key;
   std::string& text = key.text;
   text.reserve(source.text.size() + 1024);
-  field(text, "format", fmt::format("{}", cache_format_version));
-  field(text, "kiln", kiln_build());
+  append_field(text, "format", fmt::format("{}", cache_format_version));
+  append_field(text, "kiln", kiln_build());
   key.compiler = compiler_identity(source.language);
-  field(text, "compiler", key.compiler);
-  field(text, "language", source.language == Language::cuda ? "cuda" : "llvm");
+  append_field(text, "compiler", key.compiler);
+  append_field(text, "language", source.language == Language::cuda ? "cuda" : "llvm");
   // No architecture means this host, and a cache may be shared with others.
   const bool is_host = options.arch.empty() && source.language == Language::llvm_ir;
-  field(text, "arch", is_host ? cpu_arch() : options.arch);
-  field(text, "flags",
-        fmt::format("contract={} fast_math={} lineinfo={}", options.contract, options.fast_math, options.lineinfo));
-  for (const std::string& option : options.extra) field(text, "option", option);
-  field(text, "entry", source.entry);
-  field(text, "arguments", fmt::format("{} bytes, {} threads", source.argument_bytes, source.max_threads));
-  if (!source.expression.empty()) field(text, "kernel", source.expression);
+  append_field(text, "arch", is_host ? cpu_arch() : options.arch);
+  append_options(text, source, options);
+  if (!source.expression.empty()) append_field(text, "kernel", source.expression);
   std::string reached = source.text;
   for (const auto& [name, header] : source.headers) {
-    field(text, "header " + name, header);
+    append_field(text, "header " + name, header);
     reached += '\n' + header;
   }
   if (source.language == Language::cuda)
     if (const auto toolkit = cuda::toolkit_includes(source); !toolkit.empty())
-      field(text, "toolkit", cuda::toolkit_identity(toolkit));
+      append_field(text, "toolkit", cuda::toolkit_identity(toolkit));
   const IncludeClosure includes = include_closure(reached, options.extra);
-  for (const auto& [path, digest] : includes.files) field(text, "include " + path, digest);
+  for (const auto& [path, digest] : includes.files) append_field(text, "include " + path, digest);
   key.has_includes = !includes.files.empty();
   key.persistent = includes.complete;
-  field(text, "source", source.text);
+  append_field(text, "source", source.text);
   key.digest = blake3(text);
   if (const int bits = kept_bits.load(std::memory_order_relaxed); bits < digest_bits)
     for (int bit = bits; bit < digest_bits; ++bit)

@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/key_fields.h"
+
 namespace kiln::runtime {
 namespace {
-
-void field(std::string& text, std::string_view label, std::string_view value) {
-  fmt::format_to(std::back_inserter(text), "{} {}:{}\n", label, value.size(), value);
-}
 
 /// Objects call libm through a table by position.
 constexpr const char* cpu_interface =
@@ -22,17 +20,13 @@ constexpr const char* cpu_interface =
 Digest kernel_identity(const KernelSource& source, const CompileOptions& options) {
   std::string text;
   text.reserve(source.text.size() + 1024);
-  field(text, "version", fmt::format("{}", kernel_identity_version));
-  field(text, "language", source.language == Language::cuda ? "cuda" : "llvm");
-  if (source.language == Language::llvm_ir) field(text, "libm", cpu_interface);
-  field(text, "flags",
-        fmt::format("contract={} fast_math={} lineinfo={}", options.contract, options.fast_math, options.lineinfo));
-  for (const std::string& option : options.extra) field(text, "option", option);
-  field(text, "entry", source.entry);
-  field(text, "arguments", fmt::format("{} bytes, {} threads", source.argument_bytes, source.max_threads));
-  field(text, "kernel", source.expression);
-  for (const auto& [name, header] : source.headers) field(text, "header " + name, header);
-  field(text, "source", source.text);
+  append_field(text, "version", fmt::format("{}", kernel_identity_version));
+  append_field(text, "language", source.language == Language::cuda ? "cuda" : "llvm");
+  if (source.language == Language::llvm_ir) append_field(text, "libm", cpu_interface);
+  append_options(text, source, options);
+  append_field(text, "kernel", source.expression);
+  for (const auto& [name, header] : source.headers) append_field(text, "header " + name, header);
+  append_field(text, "source", source.text);
   return blake3(text);
 }
 

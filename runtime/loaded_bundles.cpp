@@ -19,16 +19,19 @@
 namespace kiln::runtime {
 namespace {
 
+/// Keeps one kernel of each target, as choose() takes them.
+void add_target(std::vector<BundleKernel>& targets, const BundleKernel& kernel) {
+  const bool known = std::any_of(targets.begin(), targets.end(),
+                                 [&](const BundleKernel& other) { return other.target == kernel.target; });
+  if (!known) targets.push_back(kernel);
+}
+
 struct OpenBundle {
   std::shared_ptr<const BundleReader> reader;
   std::vector<BundleKernel> targets;  ///< one kernel of each, as choose() takes them
 
   explicit OpenBundle(std::shared_ptr<const BundleReader> opened) : reader(std::move(opened)) {
-    for (const BundleKernel& kernel : reader->kernels()) {
-      const bool known = std::any_of(targets.begin(), targets.end(),
-                                     [&](const BundleKernel& other) { return other.target == kernel.target; });
-      if (!known) targets.push_back(kernel);
-    }
+    for (const BundleKernel& kernel : reader->kernels()) add_target(targets, kernel);
     for (const BundleTuning& tuning : reader->tunings()) TuningStore::instance().import_records(tuning.record, false);
     KILN_LOG(1, "bundle {}: {} kernels", reader->name(), reader->kernels().size());
   }
@@ -189,11 +192,7 @@ std::vector<std::string> usable_bundle_targets(const std::string& arch) {
   std::vector<BundleKernel> targets;
   const Snapshot bundles = snapshot();
   for (const Reader& bundle : bundles.readers)
-    for (const BundleKernel& kernel : bundle->targets) {
-      const bool known = std::any_of(targets.begin(), targets.end(),
-                                     [&](const BundleKernel& other) { return other.target == kernel.target; });
-      if (!known) targets.push_back(kernel);
-    }
+    for (const BundleKernel& kernel : bundle->targets) add_target(targets, kernel);
   std::vector<std::string> names;
   for (const BundleKernel* const target : choose(targets, arch, true).usable) names.emplace_back(target->target);
   return names;

@@ -18,21 +18,6 @@ namespace kl = kiln;
 std::span<char*> parts;
 double copy_rate = 0, read_rate = 0;  // GB/s
 
-double milliseconds(const std::function<void()>& launch) {
-  if (!on_gpu()) {
-    const auto begin = std::chrono::steady_clock::now();
-    launch();
-    kl::synchronize();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  }
-  kl::Event begin, end;
-  begin.record();
-  launch();
-  end.record();
-  end.synchronize();
-  return static_cast<double>(kl::Event::elapsed(begin, end));
-}
-
 double median_milliseconds(bool flush, const std::function<void()>& launch) {
   static const kl::Array<float> other = kl::zeros<float>({on_gpu() ? std::int64_t{1} << 26 : 1});
   static kl::Array<float> sum = kl::zeros<float>({});
@@ -57,6 +42,21 @@ double print_line(std::string_view name, double bytes, Limit limit, const std::f
 }
 
 }  // namespace
+
+double milliseconds(const std::function<void()>& launch) {
+  if (!on_gpu()) {
+    const auto begin = std::chrono::steady_clock::now();
+    launch();
+    kl::synchronize();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  }
+  kl::Event begin, end;
+  begin.record();
+  launch();
+  end.record();
+  end.synchronize();
+  return static_cast<double>(kl::Event::elapsed(begin, end));
+}
 
 bool on_gpu() { return kl::Device::current().kind() == kl::DeviceKind::cuda; }
 

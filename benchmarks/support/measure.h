@@ -24,6 +24,9 @@ bool everything_is_wanted();
 /// Measures what the device can do; to be called before the first case.
 void measure_limits();
 
+/// Of one launch: by events on a GPU, by the clock otherwise.
+double milliseconds(const std::function<void()>& launch);
+
 /// What a case is compared with: a copy where it writes about as much as it reads.
 enum class Limit { copy, read };
 

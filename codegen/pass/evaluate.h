@@ -1,7 +1,6 @@
 // codegen/pass/evaluate.h -- operations on literal bits, for those whose result is exactly defined on every device.
 #pragma once
 
-#include <cfenv>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,22 +8,6 @@
 #include "codegen/ir/graph.h"
 
 namespace kiln::codegen {
-
-/// While alive, the thread computes in the default floating-point environment, whatever the host has set; restored
-/// after.
-class DefaultFloatEnvironment {
- public:
-  DefaultFloatEnvironment() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatEnvironment() { std::fesetenv(&saved_); }
-  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
-  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
-
- private:
-  std::fenv_t saved_;
-};
 
 /// The bits of `node` applied to literal operands, or nothing when the result is not exactly defined (exp, sin, a
 /// library form, ...) or the type computes elsewhere (f16, bf16, complex).

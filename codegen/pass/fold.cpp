@@ -2,6 +2,7 @@
 #include "codegen/pass/builder.h"
 #include "codegen/pass/evaluate.h"
 #include "codegen/pass/passes.h"
+#include "support/float_environment.h"
 
 namespace kiln::codegen {
 

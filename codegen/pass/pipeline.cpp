@@ -3,6 +3,7 @@
 
 #include "codegen/pass/evaluate.h"
 #include "codegen/pass/passes.h"
+#include "support/float_environment.h"
 #include "support/log.h"
 
 namespace kiln::codegen {

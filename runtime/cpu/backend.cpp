@@ -7,12 +7,12 @@
 #include <string>
 
 #include "runtime/cpu/cpu.h"
-#include "runtime/cpu/float_environment.h"
 #include "runtime/cpu/image.h"
 #include "runtime/cpu/libm_table.h"
 #include "runtime/cpu/memory.h"
 #include "runtime/cpu/thread_pool.h"
 #include "support/check.h"
+#include "support/float_environment.h"
 
 namespace kiln::runtime {
 namespace {
@@ -96,7 +96,7 @@ class CpuBackend final : public Backend {
     LaunchJob job{reinterpret_cast<const CpuImage&>(kernel).entry(), arguments, libm_table(), 0};
     const auto run = [](void* context, std::int64_t begin, std::int64_t end) {
       const LaunchJob& j = *static_cast<LaunchJob*>(context);
-      const KernelFloatEnvironment environment;
+      const DefaultFloatEnvironment environment;
       j.entry(j.arguments, begin + j.first, end + j.first, j.libm);
     };
     parallel_ranges(shape.units, shape.grain, run, &job);

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "runtime/cpu/cpu.h"
+#include "runtime/detached_thread.h"
 #include "support/env.h"
 #include "support/log.h"
 
@@ -114,17 +114,8 @@ class Pool {
   void start_workers() {
     if (started_) return;
     started_ = true;
-    sigset_t all, before;  // signals of the host are none of the workers' business
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int k = 1; k < threads_; ++k) {
-      try {
-        std::thread([this] { work(); }).detach();
-      } catch (const std::system_error&) {
-        break;  // fewer workers: the caller takes their share
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    for (int k = 1; k < threads_; ++k)
+      if (!start_detached([this] { work(); })) break;  // fewer workers: the caller takes their share
   }
 
   void work() {

@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "runtime/tool_bundle_build.h"
 #include "tests/support/devices.h"
+#include "tests/support/temporary_directory.h"
 
 namespace {
 
@@ -111,9 +111,8 @@ TEST_P(BundleOnDevice, computes_the_same_as_compiled_kernels) {
 #ifdef KILN_WITHOUT_CPU_COMPILER
   GTEST_SKIP() << "built without the CPU compiler (KILN_CPU_JIT=OFF), which the recording run needs";
 #endif
-  std::string pattern = (std::filesystem::temp_directory_path() / "kiln-bundle-XXXXXX").string();
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  const std::string record = pattern + "/trace.kiln", bundle = pattern + "/app.klb";
+  const kiln::test::TemporaryDirectory directory;
+  const std::string record = directory.path + "/trace.kiln", bundle = directory.path + "/app.klb";
   EXPECT_EQ(run_child("records_itself", {{"KILN_RECORD", record}, {"KILN_DEVICE", "cpu"}}), right);
   kl::tool::BundleRequest request;
   request.records = {record};
@@ -128,7 +127,6 @@ TEST_P(BundleOnDevice, computes_the_same_as_compiled_kernels) {
             right)
       << wrong << ": wrong values; " << missing << ": a kernel is not in the bundle; " << compiler_is_mapped
       << ": a compiler is mapped";
-  std::filesystem::remove_all(pattern);
 }
 
 /// Nothing is compiled where only bundles are allowed; afterwards everything works again.

@@ -18,6 +18,19 @@ struct Number {
 };
 using Values = std::vector<Number>;
 
+/// A value of which nothing is said.
+inline Number unknown() {
+  Number n;
+  n.unknown = true;
+  return n;
+}
+
+inline Number truth(bool value) {
+  Number n;
+  n.i = value ? 1 : 0;
+  return n;
+}
+
 /// Contents of an operand's base array, as values and as bytes to upload.
 Values operand_values(const Operand& operand, std::vector<unsigned char>& bytes);
 /// Values of every node, before they are stored.

@@ -15,18 +15,6 @@ namespace {
 using Real = long double;
 using Complex = std::complex<Real>;
 
-Number unknown() {
-  Number n;
-  n.unknown = true;
-  return n;
-}
-
-Number truth(bool value) {
-  Number n;
-  n.i = value ? 1 : 0;
-  return n;
-}
-
 Complex value_of(const Number& n) { return {n.x, n.y}; }
 
 bool is_finite(const Number& n) { return std::isfinite(n.x) && std::isfinite(n.y); }

@@ -11,18 +11,6 @@ namespace {
 using Real = long double;
 constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
-Number unknown() {
-  Number n;
-  n.unknown = true;
-  return n;
-}
-
-Number truth(bool value) {
-  Number n;
-  n.i = value ? 1 : 0;
-  return n;
-}
-
 Real largest(DType compute) {
   return compute == DType::f32 ? Real{std::numeric_limits<float>::max()} : Real{std::numeric_limits<double>::max()};
 }

@@ -12,12 +12,6 @@ namespace {
 
 using Real = long double;
 
-Number unknown() {
-  Number n;
-  n.unknown = true;
-  return n;
-}
-
 Real tree_units(std::size_t n) { return 3 + std::ceil(std::log2(static_cast<Real>(std::max<std::size_t>(n, 1)))); }
 
 Real least(DType compute) { return compute == DType::f32 ? 0x1p-149L : 0x1p-1074L; }

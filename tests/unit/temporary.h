@@ -1,4 +1,4 @@
-// tests/unit/temporary.h -- temporary directories, environment variables and collected warnings for unit tests.
+// tests/unit/temporary.h -- environment variables and collected warnings for unit tests.
 #pragma once
 
 #include <stdlib.h>
@@ -14,25 +14,9 @@
 
 #include "support/env.h"
 #include "support/log.h"
+#include "tests/support/temporary_directory.h"
 
 namespace kiln::test {
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() : TemporaryDirectory(std::filesystem::temp_directory_path()) {}
-  explicit TemporaryDirectory(const std::filesystem::path& parent) {
-    std::string name = (parent / "kiln-test-XXXXXX").string();
-    if (!mkdtemp(name.data())) std::abort();
-    path = name;
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path;
-};
 
 /// Memory where there is such a place: tests that write ten thousand files.
 inline std::filesystem::path fast_place() {

@@ -42,4 +42,10 @@ void Arguments::finish() const {
   if (!words_.empty()) throw Misuse("\"" + words_.front() + "\" is not understood here");
 }
 
+const Action* find_action(std::span<const Action> actions, std::string_view name) {
+  const auto found =
+      std::find_if(actions.begin(), actions.end(), [&](const Action& action) { return name == action.name; });
+  return found == actions.end() ? nullptr : &*found;
+}
+
 }  // namespace kiln::command

@@ -157,14 +157,10 @@ int diff(Arguments& arguments) {
 }  // namespace
 
 int run_bundle(Arguments& arguments) {
-  struct Action {
-    const char* name;
-    int (*run)(Arguments&);
-  };
   const std::string name = arguments.take_word();
-  for (const Action action :
-       {Action{"build", run_bundle_build}, {"ls", ls}, {"verify", verify}, {"merge", merge}, {"diff", diff}})
-    if (name == action.name) return action.run(arguments);
+  static constexpr Action actions[] = {
+      {"build", run_bundle_build}, {"ls", ls}, {"verify", verify}, {"merge", merge}, {"diff", diff}};
+  if (const Action* const action = find_action(actions, name)) return action->run(arguments);
   throw Misuse(name.empty() ? "what about the bundle?" : fmt::format("kiln bundle has no \"{}\"", name));
 }
 

@@ -170,14 +170,10 @@ std::string cache_text(const CacheState& state) {
 }
 
 int run_cache(Arguments& arguments) {
-  struct Action {
-    const char* name;
-    int (*run)(Arguments&);
-  };
   const std::string name = arguments.take_word();
-  for (const Action action :
-       {Action{"stats", stats}, {"ls", ls}, {"verify", verify}, {"prune", prune}, {"clear", clear}})
-    if (name == action.name) return action.run(arguments);
+  static constexpr Action actions[] = {
+      {"stats", stats}, {"ls", ls}, {"verify", verify}, {"prune", prune}, {"clear", clear}};
+  if (const Action* const action = find_action(actions, name)) return action->run(arguments);
   throw Misuse(name.empty() ? "what about the cache?" : fmt::format("kiln cache has no \"{}\"", name));
 }
 

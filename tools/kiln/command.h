@@ -36,6 +36,14 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
+/// What `kiln bundle ls` and the like do.
+struct Action {
+  const char* name;
+  int (*run)(Arguments& arguments);
+};
+/// The one of `actions` that is called `name`, or null.
+const Action* find_action(std::span<const Action> actions, std::string_view name);
+
 struct Command {
   const char* name;
   const char* summary;  ///< one line of `kiln help`

@@ -140,14 +140,10 @@ int tune(const std::string& trace, Arguments& arguments) {
 }  // namespace
 
 int run_tune(Arguments& arguments) {
-  struct Action {
-    const char* name;
-    int (*run)(Arguments&);
-  };
   const std::string name = arguments.take_word();
-  for (const Action action :
-       {Action{"ls", ls}, {"export", export_records}, {"import", import_records}, {"forget", forget}})
-    if (name == action.name) return action.run(arguments);
+  static constexpr Action actions[] = {
+      {"ls", ls}, {"export", export_records}, {"import", import_records}, {"forget", forget}};
+  if (const Action* const action = find_action(actions, name)) return action->run(arguments);
   if (name.empty()) throw Misuse("what about tuning?");
   return tune(name, arguments);
 }
