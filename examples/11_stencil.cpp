@@ -58,7 +58,7 @@ int main() {
   // Where the result overlaps what is read, kiln takes a temporary by itself.
   kl::Array<float> v = kl::from_host(start, {rows, columns});
   for (int step = 0; step < steps; ++step) {
-    v = heat(v, rate);  // in place: the right side is complete before the first write
+    heat.into(v)(v, rate);  // in place: the right side is complete before the first write
   }
   if (v.to_host() != u.to_host()) return 1;
 
@@ -69,7 +69,9 @@ int main() {
   for (int step = 0; step < steps; ++step) {
     w(0, kl::all) = w(1, kl::all), w(-1, kl::all) = w(-2, kl::all);
     w(kl::all, 0) = w(kl::all, 1), w(kl::all, -1) = w(kl::all, -2);
-    auto at = [&](int i, int j) { return w(range(1 + i, rows + 1 + i), range(1 + j, columns + 1 + j)); };
+    auto at = [&](int i, int j) {  // w has a border of one element
+      return w(kl::range(1 + i, rows + 1 + i), kl::range(1 + j, columns + 1 + j));
+    };
     at(0, 0) = at(0, 0) + rate * (at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1) - 4.0f * at(0, 0));  // slices
   }
   kl::Array<float> inside = w(range(1, -1), range(1, -1));
