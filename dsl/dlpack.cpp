@@ -272,7 +272,7 @@ Handle import_cuda_array(const CudaArrayInterface& array, DType type, bool write
     ordered.stream.given = true;
   }
   wait_for_producer(operation, described, true, ordered, where);
-  const Handle handle = adopt(operation, described, pending.owner(), ordered, where);
+  const Handle handle = dsl::adopt(operation, described, pending.owner(), ordered, where);
   pending.taken();
   return handle;
 }

@@ -11,7 +11,7 @@
 #include "runtime/cpu/libm_table.h"
 #include "runtime/cpu/memory.h"
 #include "runtime/cpu/thread_pool.h"
-#include "runtime/host_allocator.h"
+#include "runtime/device_allocator.h"
 #include "support/check.h"
 #include "support/float_environment.h"
 
@@ -60,15 +60,20 @@ struct LaunchJob {
   std::int64_t first;  ///< unit that the range's 0 stands for
 };
 
+[[noreturn]] void fail_unfinished(const char* what) {
+  fail<DeviceError>("the host's parallel_for did not run all parts of {}; what it writes is undefined", what);
+}
+
 constexpr std::int64_t finish_grain = 4;  ///< a finish unit joins a few to a thousand partial results
 
 class CpuBackend final : public Backend {
  public:
   const DeviceInfo& info() const override { return info_; }
   void* allocate(std::size_t bytes, NativeStream) override {
-    if (!has_host_allocator(DeviceKind::cpu)) [[likely]]
+    const DeviceAllocator* const host = device_allocator(DeviceKind::cpu);
+    if (!host) [[likely]]
       return allocate_host(bytes);
-    return allocate_from_host(info_.id, bytes ? bytes : 1, nullptr, [] {
+    return allocate_from_host(*host, info_.id, bytes ? bytes : 1, nullptr, [] {
       trim_host_memory();
       return true;
     });
@@ -88,13 +93,14 @@ class CpuBackend final : public Backend {
       return;
     }
     CopyJob job{target, source};
-    parallel_ranges(
+    const bool done = parallel_ranges(
         static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(worth_threads / 2),
         [](void* context, std::int64_t begin, std::int64_t end) {
           const CopyJob& j = *static_cast<CopyJob*>(context);
           std::memcpy(j.to + begin, j.from + begin, static_cast<std::size_t>(end - begin));
         },
         &job);
+    if (!done) fail_unfinished("a copy");
   }
 
   /// Loaded kernels live until the process ends, as LoadedKernel promises.
@@ -110,10 +116,10 @@ class CpuBackend final : public Backend {
       const DefaultFloatEnvironment environment;
       j.entry(j.arguments, begin + j.first, end + j.first, j.libm);
     };
-    parallel_ranges(shape.units, shape.grain, run, &job);
+    if (!parallel_ranges(shape.units, shape.grain, run, &job)) fail_unfinished("a kernel");
     if (shape.finish_units == 0) return;
     job.first = -shape.finish_units;
-    parallel_ranges(shape.finish_units, finish_grain, run, &job);
+    if (!parallel_ranges(shape.finish_units, finish_grain, run, &job)) fail_unfinished("a kernel");
   }
 
   void launch(const LoadedKernel&, const LaunchShape&, void**, NativeStream) override {

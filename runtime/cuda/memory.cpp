@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/backend.h"
-#include "runtime/host_allocator.h"
+#include "runtime/device_allocator.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -70,10 +70,10 @@ void* CudaBackend::allocate(std::size_t bytes, NativeStream stream) {
   const auto native = static_cast<CUstream>(stream);
   // Whole words: kernels change parts of a word by exchanging the word around them. Sizes that would wrap stay.
   const std::size_t wanted = std::max<std::size_t>({bytes, (bytes + 3) & ~std::size_t{3}, 4});
-  if (has_host_allocator(DeviceKind::cuda)) [[unlikely]] {
+  if (const DeviceAllocator* const host = device_allocator(DeviceKind::cuda)) [[unlikely]] {
     const ContextScope scope(*this);
     const bool may_wait = !is_capturing(stream);
-    return allocate_from_host(info_.id, wanted, stream, [&] {
+    return allocate_from_host(*host, info_.id, wanted, stream, [&] {
       if (may_wait) make_room(native);
       return may_wait;
     });

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "runtime/host_allocator.h"
+#include "runtime/device_allocator.h"
 #include "support/check.h"
 #include "tests/unit/runtime/fake_cuda.h"
 
@@ -13,36 +13,32 @@ namespace {
 using fakes::cubin, fakes::fake_driver, fakes::message_of, fakes::saxpy_source;
 
 /// A host's allocator with a soft limit, which counts.
-struct CountingAllocator {
-  int allocations = 0, releases = 0, refusals = 0, refuse = 0;
-  std::size_t out = 0, skew = 0;
-  NativeStream last_stream = nullptr;
+struct CountingAllocator final : DeviceAllocator {
+  mutable int allocations = 0, releases = 0, refusals = 0, refuse = 0;
+  mutable std::size_t out = 0;
+  mutable NativeStream last_stream = nullptr;
+  std::size_t skew = 0;
 
-  HostAllocator functions() {
-    return {this,
-            [](void* context, std::size_t bytes, int, NativeStream stream) -> void* {
-              auto& self = *static_cast<CountingAllocator*>(context);
-              if (self.refuse > 0) return --self.refuse, ++self.refusals, nullptr;
-              ++self.allocations;
-              self.out += bytes;
-              self.last_stream = stream;
-              return static_cast<char*>(std::aligned_alloc(256, (bytes + self.skew + 255) / 256 * 256)) + self.skew;
-            },
-            [](void* context, void* memory, std::size_t bytes, int, NativeStream stream) {
-              auto& self = *static_cast<CountingAllocator*>(context);
-              ++self.releases;
-              self.out -= bytes;
-              self.last_stream = stream;
-              std::free(static_cast<char*>(memory) - self.skew);
-            }};
+  void* allocate(DeviceId, std::size_t bytes, NativeStream stream) const noexcept override {
+    if (refuse > 0) return --refuse, ++refusals, nullptr;
+    ++allocations;
+    out += bytes;
+    last_stream = stream;
+    return static_cast<char*>(std::aligned_alloc(256, (bytes + skew + 255) / 256 * 256)) + skew;
+  }
+  void release(DeviceId, void* memory, std::size_t bytes, NativeStream stream) const noexcept override {
+    ++releases;
+    out -= bytes;
+    last_stream = stream;
+    std::free(static_cast<char*>(memory) - skew);
   }
 };
 
 class HostProgramTest : public fakes::CudaBackendTest {
  protected:
   ~HostProgramTest() override {
-    set_host_allocator(DeviceKind::cpu, {});
-    set_host_allocator(DeviceKind::cuda, {});
+    set_device_allocator(DeviceKind::cpu, nullptr);
+    set_device_allocator(DeviceKind::cuda, nullptr);
   }
   template <class Function>
   static Function* symbol(const char* name) {
@@ -53,7 +49,7 @@ class HostProgramTest : public fakes::CudaBackendTest {
 
 TEST_F(HostProgramTest, AllMemoryOfADeviceIsTheHosts) {
   CountingAllocator host;
-  set_host_allocator(DeviceKind::cuda, host.functions());
+  set_device_allocator(DeviceKind::cuda, &host);
   NativeStream stream = device().create_stream();
   void* const memory = device().allocate(100, stream);
   EXPECT_GE(host.out, 100u);
@@ -73,11 +69,11 @@ TEST_F(HostProgramTest, AllMemoryOfADeviceIsTheHosts) {
 TEST_F(HostProgramTest, MemoryGoesBackToWhereItCameFrom) {
   CountingAllocator first, second;
   void* const own = device().allocate(64, nullptr);
-  set_host_allocator(DeviceKind::cuda, first.functions());
+  set_device_allocator(DeviceKind::cuda, &first);
   void* const one = device().allocate(64, nullptr);
-  set_host_allocator(DeviceKind::cuda, second.functions());
+  set_device_allocator(DeviceKind::cuda, &second);
   void* const two = device().allocate(64, nullptr);
-  set_host_allocator(DeviceKind::cuda, {});
+  set_device_allocator(DeviceKind::cuda, nullptr);
   for (void* const memory : {two, one, own}) device().release(memory, nullptr);
   EXPECT_EQ(first.allocations, 1);
   EXPECT_EQ(first.releases, 1);
@@ -89,14 +85,14 @@ TEST_F(HostProgramTest, MemoryGoesBackToWhereItCameFrom) {
 /// A soft limit of the host's refuses; what kiln freed may still be queued, so it waits and asks once more (D10).
 TEST_F(HostProgramTest, ARefusalIsTriedAgainOnceAfterWaiting) {
   CountingAllocator host;
-  set_host_allocator(DeviceKind::cuda, host.functions());
+  set_device_allocator(DeviceKind::cuda, &host);
   host.refuse = 1;
   void* const memory = device().allocate(64, nullptr);
   EXPECT_EQ(fake_driver().count("cuCtxSynchronize"), 1);
   device().release(memory, nullptr);
   host.refuse = 2;
   const std::string text = message_of<OutOfMemory>([&] { device().allocate(64, nullptr); });
-  EXPECT_NE(text.find("set_allocator"), std::string::npos) << text;
+  EXPECT_NE(text.find("host's allocator"), std::string::npos) << text;
   EXPECT_NE(text.find("64 bytes"), std::string::npos) << text;
   EXPECT_EQ(host.refusals, 3);
   device().release(device().allocate(64, nullptr), nullptr);
@@ -111,20 +107,19 @@ TEST_F(HostProgramTest, ARefusalIsTriedAgainOnceAfterWaiting) {
 TEST_F(HostProgramTest, MisalignedMemoryIsRefusedAndGivenBack) {
   CountingAllocator host;
   host.skew = 16;
-  set_host_allocator(DeviceKind::cuda, host.functions());
+  set_device_allocator(DeviceKind::cuda, &host);
   const std::string text = message_of<DeviceError>([&] { device().allocate(64, nullptr); });
   EXPECT_NE(text.find("multiple of 256"), std::string::npos) << text;
   EXPECT_EQ(host.out, 0u);
-  EXPECT_THROW(set_host_allocator(DeviceKind::cuda, {nullptr, host.functions().allocate, nullptr}), DeviceError);
 }
 
 TEST_F(HostProgramTest, TheCpuHasOneToo) {
   CountingAllocator host;
-  set_host_allocator(DeviceKind::cpu, host.functions());
+  set_device_allocator(DeviceKind::cpu, &host);
   Backend& cpu = backend({DeviceKind::cpu, 0});
   void* const memory = cpu.allocate(0, nullptr);
   EXPECT_EQ(host.out, 1u) << "at least one byte";
-  set_host_allocator(DeviceKind::cpu, {});
+  set_device_allocator(DeviceKind::cpu, nullptr);
   void* const own = cpu.allocate(64, nullptr);
   cpu.release(memory, nullptr);
   cpu.release(own, nullptr);
