@@ -16,8 +16,15 @@ done
 for library in "$build"/lib/libkiln.so.0 "$build"/lib/libkiln_cpu.so*; do
   [ -e "$library" ] && strip --strip-unneeded -o "$target/lib/$(basename "$library")" "$(readlink -f "$library")"
 done
+# A custom call of XLA for tests/embed/gpu.sh, where a Python here has the headers that jaxlib brings.
+for python in ~/.cache/kiln-clients/venv/bin/python build/venv/bin/python python3; do
+  headers=$("$python" -c 'import jax; print(jax.ffi.include_dir())' 2>/dev/null) || continue
+  g++ -std=c++17 -O2 -shared -fPIC -Iinclude -isystem "$headers" tests/embed/xla_ffi.cpp -o "$target/lib/libkiln_xla_call.so" \
+    "$target/lib/libkiln.so.0" -Wl,-rpath,'$ORIGIN' -static-libstdc++ -static-libgcc
+  break
+done
 # Libraries that a bare machine may lack.
-ldd "$target"/bin/* | awk '/libgtest|libfmt|libz\.|libzstd/ {print $3}' | sort -u |
+ldd "$target"/bin/* "$target"/lib/libkiln.so.0 | awk '/libgtest|libfmt|libz\.|libzstd/ {print $3}' | sort -u |
   while read -r library; do cp -L "$library" "$target/lib/"; done
 cp examples/data/*.npy "$target/data/"
 du -sh "$target"

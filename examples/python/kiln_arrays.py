@@ -84,7 +84,7 @@ def _through_interface(x, at, stream):
     strides = [s * 8 // bits for s in steps] if steps else shape
     if on_gpu:
         root, producer = type(x).__module__.partition(".")[0], d.get("stream")
-        device = x.device.id if root == "cupy" else sys.modules["numba"].cuda.get_current_device().id
+        device = x.device.id if root == "cupy" else sys.modules["numba.cuda"].get_current_device().id
         stream = stream if stream is not None else sys.modules["cupy"].cuda.get_current_stream().ptr if root == "cupy" else 1
         if producer is not None and producer != stream:
             check(lib.kiln_stream_order(_CUDA | device << 32, producer, stream))
@@ -119,7 +119,7 @@ def _new_reader(kind):
     api, root = getattr(kind, "__dlpack_c_exchange_api__", None), kind.__module__.partition(".")[0]
     if api is not None:
         return _through_table(api)
-    if root == "numpy" or (root in ("cupy", "numba") and hasattr(kind, "__cuda_array_interface__")):
+    if root == "numpy" or (root in ("cupy", "numba", "numba_cuda") and hasattr(kind, "__cuda_array_interface__")):
         return _through_interface
     if hasattr(kind, "__dlpack__"):
         return _through_capsule
@@ -181,7 +181,7 @@ _address_of_free_legacy = C.cast(_free_legacy, C.c_void_p).value
 def give(result, like):
     """The result as an array of the library that `like` is of."""
     root = type(like).__module__.partition(".")[0]
-    if root == "numba":
-        return sys.modules["numba"].cuda.as_cuda_array(result)
+    if root in ("numba", "numba_cuda"):
+        return sys.modules["numba.cuda"].as_cuda_array(result)
     module = sys.modules["jax"].dlpack if root in ("jax", "jaxlib") else sys.modules.get(root)
     return module.from_dlpack(result) if hasattr(module, "from_dlpack") else result

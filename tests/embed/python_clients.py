@@ -6,6 +6,7 @@ LIBKILN names libkiln.so. References are the libraries' own float64. Exits with 
 import array as standard_array
 import os
 import pathlib
+import shutil
 import sys
 import threading
 import unittest
@@ -205,6 +206,19 @@ class Jax(unittest.TestCase):
         self.assertIsInstance(result, jax.Array)
         np.testing.assert_allclose(result, 1.5 * np.asarray(x))
         np.testing.assert_allclose(jax.jit(lambda v: v + 1)(softmax(x)), reference_softmax(np.asarray(x)) + 1, rtol=1e-5)
+
+    @unittest.skipUnless(shutil.which("g++") and hasattr(jax, "ffi"), "needs g++ and a jax with jax.ffi")
+    def test_custom_call_inside_of_jit(self):
+        import xla_call
+        xla_call.register(jax)
+        fused = kiln.jit(lambda x, y, a: kiln.tanh(x * a) + y)
+        x = jax.numpy.arange(12, dtype=jax.numpy.float32).reshape(3, 4)
+
+        @jax.jit
+        def program(x, y):
+            like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+            return xla_call.operation(jax, fused, like, x * 2, y, scalars=(0.25,)) - 1
+        np.testing.assert_allclose(program(x, x[0]), np.tanh(np.asarray(x) * 0.5) + np.asarray(x[0]) - 1, rtol=1e-5, atol=1e-6)
 
 
 if __name__ == "__main__":
