@@ -33,6 +33,13 @@ kiln_value kiln_graph::add(const Step& step) {
   return static_cast<kiln_value>(first);
 }
 
+void kiln_graph::set_name(const char* name) {
+  for (const char* c = name; *c; ++c)
+    if (static_cast<unsigned char>(*c) < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
+      fail_argument("a name without quotes, backslashes and control characters is needed");
+  program.set_name(name);
+}
+
 void kiln_graph::add_output(kiln_value value) {
   values().check(value);
   program.add_output(value);
@@ -63,10 +70,7 @@ kiln_status kiln_graph_set_name(kiln_graph* graph, const char* name) noexcept {
   return guarded("kiln_graph_set_name", [&] {
     require(graph, "graph");
     require(name, "name");
-    for (const char* c = name; *c; ++c)
-      if (static_cast<unsigned char>(*c) < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
-        fail_argument("a name without quotes, backslashes and control characters is needed");
-    graph->program.set_name(name);
+    graph->set_name(name);
   });
 }
 

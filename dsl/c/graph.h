@@ -15,6 +15,7 @@ struct kiln_graph {
   /// Adds a step, and returns its first value. Whatever throws leaves the graph as it was.
   kiln_value add(const Step& step);
   void add_output(kiln_value value);
+  void set_name(const char* name);
   /// The played steps: types and ranks of the values.
   const kiln::dsl::c::Replay& values() const { return live().replay; }
 

@@ -369,7 +369,8 @@ class Parser {
     if (word != "name" || function_) line.fail("a value, 'name' or 'output' is expected{}", line.here());
     const std::string name(line.quoted());
     line.expect_end();
-    if (kiln_graph_set_name(&graph_, name.c_str()) != KILN_OK) line.fail("{}", kiln_last_error());
+    if (name.find('\0') != name.npos) line.fail("a name without nulls is needed");
+    checked(line, [&] { graph_.set_name(name.c_str()); });
   }
 
   kiln_graph& graph_;

@@ -38,7 +38,7 @@ void HostMemory::give(void* memory, std::size_t bytes) const noexcept {
   try {
     deallocate(context, memory, bytes);
   } catch (...) {
-    warn_once("the host's deallocate threw; its memory is not used again");
+    warn_once("the host's deallocate threw for an object's memory, which is not used again");
   }
 }
 
@@ -65,7 +65,7 @@ class HostDeviceAllocator final : public runtime::DeviceAllocator {
     try {
       hooks_.deallocate(hooks_.context, dl_device(device), memory, bytes, stream);
     } catch (...) {
-      warn_once("the host's deallocate threw; its memory is not used again");
+      warn_once("the host's deallocate threw for a tensor's memory, which is not used again");
     }
   }
 

@@ -42,6 +42,21 @@ kiln_status kiln_device_at(std::size_t position, kiln_device_info* info) noexcep
   });
 }
 
+kiln_status kiln_stream_create(kiln_dl_device device, void** stream) noexcept {
+  return guarded("kiln_stream_create", [&] {
+    require(stream, "stream");
+    const runtime::DeviceId where = device_named(device);
+    *stream = detail::create_stream(static_cast<int>(where.kind), where.index);
+  });
+}
+
+kiln_status kiln_stream_destroy(kiln_dl_device device, void* stream) noexcept {
+  return guarded("kiln_stream_destroy", [&] {
+    const runtime::DeviceId where = device_named(device);
+    detail::destroy_stream(static_cast<int>(where.kind), where.index, stream);
+  });
+}
+
 kiln_status kiln_synchronize(kiln_dl_device device, void* stream) noexcept {
   return guarded("kiln_synchronize", [&] { runtime::backend(device_named(device)).synchronize(stream); });
 }

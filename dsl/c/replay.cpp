@@ -118,6 +118,9 @@ void Replay::scalar(const Step& step) {
 void Replay::constant(const Step& step) {
   Value value{.kind = Value::number, .weak = true, .type = step.type};
   for (int i = 0; i < 2; ++i) value.bits[i] = static_cast<std::uint64_t>(step.numbers[i]);
+  const std::size_t bytes = size_of(step.type);
+  if ((bytes < 8 && value.bits[0] >> (8 * bytes) != 0) || (bytes <= 8 && value.bits[1] != 0))
+    fail<TypeError>("a constant of more bits than {} has{}", kiln::name_of(step.type), place(step.where));
   if (step.type == DType::b1 && value.bits[0] > 1)
     fail<TypeError>("a constant of type b1 is 0 or 1, not {}{}", value.bits[0], place(step.where));
   if ((step.flags & Step::strong) == 0) return values_.push_back(value);

@@ -47,6 +47,10 @@ typedef struct kiln_device_info {
 // The devices that can be used here; the CPU comes first.
 KILN_C_API kiln_status kiln_device_count(size_t* count) KILN_C_NOEXCEPT;
 KILN_C_API kiln_status kiln_device_at(size_t position, kiln_device_info* info) KILN_C_NOEXCEPT;
+// A stream of its own for programs that have none (a CUstream); on the CPU null, for work is done when a call returns.
+KILN_C_API kiln_status kiln_stream_create(kiln_dl_device device, void** stream) KILN_C_NOEXCEPT;
+// Waits for its work. Only streams of kiln_stream_create.
+KILN_C_API kiln_status kiln_stream_destroy(kiln_dl_device device, void* stream) KILN_C_NOEXCEPT;
 // Waits for the work of one stream (a CUstream; null: the default one).
 KILN_C_API kiln_status kiln_synchronize(kiln_dl_device device, void* stream) KILN_C_NOEXCEPT;
 // Work that `later` gets from here on waits for what `earlier` has by now; both are streams of the device. The host

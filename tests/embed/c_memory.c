@@ -130,6 +130,10 @@ static kiln_status work(void) {
 int main(void) {
   OK(work());  // compiles, and fills what lives as long as the process
   OK(work());
+  countdown = 1;
+  CHECK_STATUS(KILN_ERROR_OUT_OF_MEMORY, work());  // the message of this thread, and what the first exception makes
+  countdown = 0;
+  OK(work());
   const long before = __atomic_load_n(&live, __ATOMIC_RELAXED);
   OK(work());
   CHECK(__atomic_load_n(&live, __ATOMIC_RELAXED) == before);
@@ -143,7 +147,7 @@ int main(void) {
     if (!injected) OK(status);
     OK(work());  // as if nothing had happened
     const long now = __atomic_load_n(&live, __ATOMIC_RELAXED);
-    if (now > before + 1) {  // the last message of this thread is one
+    if (now > before + 1) {  // one: the list of kept blocks, made when a tensor's memory runs out for the first time
       fprintf(stderr, "allocation %ld failed, and %ld blocks were lost\n", n, now - before);
       ++failures;
     }
