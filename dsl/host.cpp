@@ -1,6 +1,10 @@
 // dsl/host.cpp -- kl::set_allocator and kl::order.
 #include <kiln/host.h>
 
+#include <memory>
+#include <mutex>
+#include <vector>
+
 #include "dsl/foreign.h"
 #include "runtime/device_allocator.h"
 #include "support/check.h"
@@ -23,15 +27,28 @@ class HostAllocator final : public runtime::DeviceAllocator {
   const Allocator functions_;
 };
 
+/// Those that were set, for what they gave goes back to them, at exit too: never destroyed.
+struct Kept {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<HostAllocator>> allocators;
+};
+Kept& kept() {
+  static Kept* const instance = new Kept;
+  return *instance;
+}
+
 }  // namespace
 
 void set_allocator(DeviceKind kind, const Allocator& allocator) {
   if (!allocator.allocate != !allocator.release) {
     fail<DeviceError>("[set_allocator] one function without the other; give both, or neither to restore kiln's own");
   }
-  // Never destroyed: what it gave goes back to it, at exit too.
-  runtime::set_device_allocator(static_cast<runtime::DeviceKind>(kind),
-                                allocator.allocate ? new HostAllocator(allocator) : nullptr);
+  const HostAllocator* made = nullptr;
+  if (allocator.allocate) {
+    const std::lock_guard lock(kept().mutex);
+    made = kept().allocators.emplace_back(std::make_unique<HostAllocator>(allocator)).get();
+  }
+  runtime::set_device_allocator(static_cast<runtime::DeviceKind>(kind), made);
 }
 
 void order(const Stream& earlier, const Stream& later, detail::Where where) {

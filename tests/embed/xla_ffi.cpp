@@ -1,7 +1,8 @@
-// tests/embed/xla_ffi.cpp -- a custom call of XLA that launches a kernel of kiln on XLA's buffers and stream: a function
-// of kiln's inside of jax.jit.
+// tests/embed/xla_ffi.cpp -- a custom call of XLA that launches a kernel of kiln on XLA's buffers and stream: a
+// function of kiln's inside of jax.jit.
 //
-//   g++ -std=c++17 -shared -fPIC -Iinclude -I"$(python -c 'import jax; print(jax.ffi.include_dir())')" xla_ffi.cpp libkiln.so.0
+//   g++ -std=c++17 -shared -fPIC -Iinclude -I"$(python -c 'import jax; print(jax.ffi.include_dir())')" xla_ffi.cpp
+//   libkiln.so.0
 #include <kiln/kiln_c.h>
 
 #include <array>
@@ -39,8 +40,13 @@ kiln_dl_data_type type_of(ffi::DataType type) {
 /// XLA's buffers are in C order.
 kiln_dl_tensor tensor_of(const ffi::AnyBuffer& buffer, kiln_dl_device device) {
   const auto extents = buffer.dimensions();
-  return {buffer.untyped_data(), device, static_cast<std::int32_t>(extents.size()), type_of(buffer.element_type()),
-          const_cast<std::int64_t*>(extents.begin()), nullptr, 0};
+  return {buffer.untyped_data(),
+          device,
+          static_cast<std::int32_t>(extents.size()),
+          type_of(buffer.element_type()),
+          const_cast<std::int64_t*>(extents.begin()),
+          nullptr,
+          0};
 }
 
 ffi::Error launch(kiln_dl_device device, void* stream, ffi::RemainingArgs arguments, ffi::RemainingRets results,
@@ -73,9 +79,10 @@ ffi::Error on_cuda(void* stream, std::int32_t device, ffi::RemainingArgs argumen
 }  // namespace
 
 // NOLINTBEGIN: macros of XLA
-XLA_FFI_DEFINE_HANDLER_SYMBOL(kiln_xla_cpu, on_cpu,
-                              ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<std::int64_t>("kernel").Attr<
-                                  ffi::Span<const double>>("scalars"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    kiln_xla_cpu, on_cpu,
+    ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attr<std::int64_t>("kernel").Attr<ffi::Span<const double>>(
+        "scalars"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(kiln_xla_cuda, on_cuda,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::PlatformStream<void*>>()
