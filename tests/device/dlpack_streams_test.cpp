@@ -63,6 +63,30 @@ TEST_P(DlpackStreams, names_of_default_streams) {
   }
 }
 
+/// The per-thread default stream is another one on each thread: what one frees is not given to the other too early
+/// (D04).
+TEST_P(DlpackStreams, per_thread_default_streams_share_memory_safely) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      kl::DeviceGuard on(device);
+      const kl::Stream own = kl::Stream::wrap(reinterpret_cast<void*>(2), device);
+      kl::StreamGuard here(own);
+      const auto mine = static_cast<float>(t + 1);
+      for (int i = 0; i < 300; ++i) {
+        kl::Array<float> x = kl::full({1 << 16}, mine);
+        kl::Array<float> y = x * 2.0f;
+        x = kl::Array<float>();
+        kl::Array<float> z = kl::full({1 << 16}, -mine);
+        wrong += kl::max(y).item() != 2 * mine || kl::min(y).item() != 2 * mine;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 // ------------------------------------------------------------------ the CUDA array interface
 TEST_P(DlpackStreams, cuda_array_interface) {
   if (!on_gpu()) GTEST_SKIP() << "CUDA arrays are on a GPU";

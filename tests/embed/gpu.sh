@@ -15,6 +15,7 @@ for name in ("numpy", "torch", "cupy", "jax", "numba"):
 KILN_CACHE_DIR=$(mktemp -d)
 export KILN_CACHE_DIR
 status=0
+timeout 120 "$folder/bin/host_contexts" || status=1
 timeout 300 "$python" tests/embed/gpu_clients.py || status=1
 timeout 120 "$python" benchmarks/python_call.py || status=1
 rm -rf "$KILN_CACHE_DIR"
