@@ -10,6 +10,7 @@
 #include "dsl/scatter.h"
 #include "runtime/cpu/thread_pool.h"
 #include "support/check.h"
+#include "support/float_environment.h"
 
 namespace kiln::dsl {
 namespace {
@@ -143,6 +144,7 @@ struct Work {
 
   static void run(void* context, std::int64_t begin, std::int64_t end) {
     const Work& work = *static_cast<const Work*>(context);
+    const DefaultFloatEnvironment environment;
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t o = 0; o < work.job.outer; ++o)
         for (std::int64_t c = 0; c < work.job.inner; c += column_block)
