@@ -32,7 +32,8 @@ class CacheObstaclesTest : public CacheTest {
     warnings_.clear();
     for (int k = 0; k < kernels; ++k) lookup(kernel(k), make_options());
     EXPECT_EQ(compiles, compiled);
-    const auto texts = warnings_.texts();
+    auto texts = warnings_.texts();  // other tests of this program leave warnings about bundles
+    std::erase_if(texts, [](const std::string& text) { return text.find("kernel cache") == std::string::npos; });
     ASSERT_EQ(texts.size(), warnings) << (texts.empty() ? "" : texts[0]);
     for (const std::string& text : texts) EXPECT_NE(text.find(in_warning), std::string::npos) << text;
   }
