@@ -3,7 +3,6 @@
 #include "runtime/runtime.h"
 #include "tests/support/cpu_compiler.h"
 #include "tests/unit/launch/fake_gpu.h"
-#include "tests/unit/temporary.h"
 
 #include <cmath>
 #include <functional>
@@ -61,8 +60,6 @@ class CompileCounts : public testing::TestWithParam<const char*> {
     ASSERT_EQ(static_cast<double>(got.data()[at]), want) << "element " << at;
   }
 
-  const test::TemporaryDirectory cache_{test::fast_place()};
-  const test::Variable directory_{"KILN_CACHE_DIR", cache_.path.c_str()};
   std::optional<DeviceGuard> guard_;
 };
 
