@@ -10,6 +10,7 @@
 #include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "support/check.h"
+#include "support/float_environment.h"
 
 namespace kiln::dsl {
 namespace {
@@ -51,6 +52,7 @@ std::unique_ptr<const Plan> plan_of(const Trace& trace, const detail::Call& call
 }
 
 std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call) {
+  const DefaultFloatEnvironment environment;  // constants are folded, and compilers compute, as at any other time
   const runtime::Planning planning((call.name ? call.name : "expression") + place(call.where));
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
