@@ -24,7 +24,7 @@ namespace {
 
 using Result = std::shared_ptr<const Binary>;
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of finished binaries and their keys; those in use live on
+constexpr std::size_t most_bytes = std::size_t{16} << 20;  // of finished binaries and their keys; those in use live on
 
 std::atomic<CompileFunction> compiler_for_tests{nullptr};
 
