@@ -5,6 +5,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
@@ -136,36 +138,49 @@ Binary binary_of(const BundleReader& bundle, const BundleKernel& kernel, const C
   return binary;
 }
 
+bool has_name_of(const BundleKernel& kernel, const KernelSource& source) {
+  return source.expression.empty() ? kernel.entry == source.entry
+                                   : kernel.title.find(source.expression) != kernel.title.npos;
+}
+
+/// How many distinct kernels; those of one identity are neighbours.
+std::size_t count_identities(std::span<const BundleKernel> kernels) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) count += i == 0 || kernels[i].identity != kernels[i - 1].identity;
+  return count;
+}
+
 /// Why a bundle has no candidates: what it holds under the same name helps to see what was not recorded.
-std::string absence(const BundleReader& bundle, const KernelSource& source) {
-  std::string text = fmt::format("{}: ", bundle.name());
-  const BundleKernel* other = nullptr;
-  std::size_t others = 0;
+std::string absence(const BundleReader& bundle, const KernelSource& source, const std::string& arch) {
+  std::vector<BundleKernel> named;
   bool same_rules = bundle.kernels().empty();
-  const Digest* last = nullptr;
   for (const BundleKernel& kernel : bundle.kernels()) {
     same_rules |= kernel.identity_version == kernel_identity_version;
-    const bool has_name = source.expression.empty() ? kernel.entry == source.entry
-                                                    : kernel.title.find(source.expression) != kernel.title.npos;
-    if (!has_name || (last && *last == kernel.identity)) continue;
-    last = &kernel.identity;
-    other = &kernel;
-    ++others;
+    if (has_name_of(kernel, source)) named.push_back(kernel);
   }
-  if (!same_rules) return text + "it was built by a version of kiln that made other kernels; build it again";
-  if (!other) return text + fmt::format("no such kernel among its {}", bundle.kernels().size());
-  return text + fmt::format("{} kernel{} of this name for other types, layouts or options, as \"{}\"", others,
-                            others == 1 ? "" : "s", other->title);
+  if (!same_rules) return "it was built by a version of kiln that made other kernels; build it again";
+  if (named.empty()) return fmt::format("no kernel of this name among its {}", count_identities(bundle.kernels()));
+  const BundleChoice choice = choose(named, arch, true);
+  if (choice.usable.empty()) {
+    const std::size_t count = count_identities(named);
+    const std::set<std::string> reasons(choice.rejections.begin(), choice.rejections.end());
+    return fmt::format("{} kernel{} of this name, as \"{}\", all for other devices: {}", count, count == 1 ? "" : "s",
+                       named.front().title, fmt::join(reasons, "; "));
+  }
+  std::set<Digest> usable;
+  for (const BundleKernel* const kernel : choice.usable) usable.insert(kernel->identity);
+  return fmt::format("{} kernel{} of this name for this device, with other types, layouts, options or plans, as \"{}\"",
+                     usable.size(), usable.size() == 1 ? "" : "s", choice.usable.front()->title);
 }
 
 std::optional<Binary> take_first(const BundleReader& bundle, const BundleChoice& choice, const CompileOptions& options,
-                                 std::vector<std::string>& rejections) {
+                                 std::vector<BundleRejection>& rejections) {
   for (const BundleKernel* const kernel : choice.usable) {
     try {
       return binary_of(bundle, *kernel, options);
     } catch (const Error& error) {
       warn_once(error.what());
-      rejections.push_back(fmt::format("{}: {}: {}", bundle.name(), kernel->target, error.what()));
+      rejections.push_back({bundle.name(), fmt::format("{}: {}", kernel->target, error.what()), true});
     }
   }
   return std::nullopt;
@@ -198,25 +213,29 @@ std::vector<std::string> usable_bundle_targets(const std::string& arch) {
   return names;
 }
 
+std::string to_text(const BundleRejection& rejection) {
+  return rejection.bundle.empty() ? rejection.why : fmt::format("{}: {}", rejection.bundle, rejection.why);
+}
+
 std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileOptions& options,
-                                      std::vector<std::string>* rejections) {
+                                      std::vector<BundleRejection>* rejections) {
   const Snapshot bundles = snapshot();
   const Digest identity = bundles.readers.empty() ? Digest{} : kernel_identity(source, options);
   for (const bool allow_ptx : {false, true}) {
-    std::vector<std::string> reasons = bundles.problems;
+    std::vector<BundleRejection> reasons;
+    for (const std::string& problem : bundles.problems) reasons.push_back({"", problem});
     for (const Reader& bundle : bundles.readers) {
       const BundleReader& reader = *bundle->reader;
       const auto candidates = reader.kernels(identity);
       if (candidates.empty()) {
-        if (rejections && allow_ptx) reasons.push_back(absence(reader, source));
+        if (rejections && allow_ptx) reasons.push_back({reader.name(), absence(reader, source, options.arch)});
         continue;
       }
       const BundleChoice choice = choose(candidates, options.arch, allow_ptx);
-      for (const std::string& rejection : choice.rejections)
-        reasons.push_back(fmt::format("{}: {}", reader.name(), rejection));
+      for (const std::string& rejection : choice.rejections) reasons.push_back({reader.name(), rejection, true});
       if (std::optional<Binary> found = take_first(reader, choice, options, reasons)) return found;
     }
-    if (bundles.readers.empty() && reasons.empty()) reasons.emplace_back("no bundle is loaded");
+    if (bundles.readers.empty() && reasons.empty()) reasons.push_back({"", "no bundle is loaded"});
     if (rejections && allow_ptx) rejections->insert(rejections->end(), reasons.begin(), reasons.end());
   }
   return std::nullopt;

@@ -96,6 +96,7 @@ int only_kernels_of_bundles(int major, int minor) {
     run_everything(Device::cuda(0));
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
+    if (const char* const file = std::getenv("TEST_MESSAGE")) test::write_text(file, error.what());
     return failed;
   }
   if (runtime::cache_counters().compiles != 0) return compiled;
@@ -157,6 +158,13 @@ class BundleOfRecord : public testing::Test {
     const test::Variable cache("KILN_CACHE", "off");
     return run_child("LaunchesOnGpu");
   }
+  /// What the first call that fails on such a card says.
+  std::string message_on(const char* capability) {
+    const std::string file = directory.path + "/message";
+    const test::Variable of_child("TEST_MESSAGE", file.c_str());
+    EXPECT_EQ(launch_on(capability), failed);
+    return test::read_text(file);
+  }
   test::TemporaryDirectory directory;
   std::string record = directory.path + "/trace.kiln", bundle = directory.path + "/app.klb";
 };
@@ -170,6 +178,41 @@ TEST_F(BundleOfRecord, GpusOfEveryKindFindTheirKernels) {
   EXPECT_EQ(launch_on("89"), right) << "the plans and the machine code of 8.0";
   EXPECT_EQ(launch_on("100"), right) << "the plans and the PTX of 8.0";
   EXPECT_EQ(launch_on("75"), failed);
+}
+
+/// What a call says whose kernel is there, but for no device like this one; types and layouts are not the reason.
+TEST_F(BundleOfRecord, AMissNamesTheTargetsThatAreThere) {
+  tool::BundleRequest request;
+  request.records = {record};
+  request.cpus = {"x86-64-v3"};
+  request.output = bundle;
+  tool::build_bundle(request);
+  std::string message = message_on("90");
+  EXPECT_NE(message.find(", all for other devices: x86-64-v3: it is for CPUs\n"), message.npos) << message;
+  EXPECT_EQ(message.find("other types"), message.npos) << message;
+  build({"sm_80"}, {});
+  message = message_on("90");
+  EXPECT_NE(message.find("sm_80: machine code of compute capability 8.x does not run on 9.0\n"), message.npos)
+      << message;
+  EXPECT_EQ(message.find("other types"), message.npos) << message;
+}
+
+/// An image with a flipped bit is the only reason that is given: the plans of other cards, which the bundle does not
+/// have, are none.
+TEST_F(BundleOfRecord, AMissOfADamagedImageNamesTheDamageAlone) {
+  build({"sm_80", "sm_90"}, {});
+  std::string bytes = test::read_text(bundle);
+  for (std::size_t at = bytes.find("\x7f"
+                                   "ELF");
+       at != bytes.npos; at = bytes.find("\x7f"
+                                         "ELF",
+                                         at + 1))
+    bytes[at + 1] = 'e';
+  test::write_text(bundle, bytes);
+  const std::string message = message_on("90");
+  EXPECT_NE(message.find("is damaged (its checksum is wrong)"), message.npos) << message;
+  EXPECT_EQ(message.find("other types"), message.npos) << message;
+  EXPECT_EQ(message.find("no kernel of this name"), message.npos) << message;
 }
 
 /// The kernels of every CPU compile; this one finds those that it runs, in vectors as wide as its baseline's.
