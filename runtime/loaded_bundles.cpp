@@ -35,7 +35,7 @@ struct OpenBundle {
   explicit OpenBundle(std::shared_ptr<const BundleReader> opened) : reader(std::move(opened)) {
     for (const BundleKernel& kernel : reader->kernels()) add_target(targets, kernel);
     for (const BundleTuning& tuning : reader->tunings()) TuningStore::instance().import_records(tuning.record, false);
-    KILN_LOG(1, "bundle {}: {} kernels", reader->name(), reader->kernels().size());
+    KILN_LOG(1, "bundle {}: {} images", reader->name(), reader->kernels().size());
   }
 };
 using Reader = std::shared_ptr<const OpenBundle>;
