@@ -28,6 +28,34 @@ void add_target(std::vector<BundleKernel>& targets, const BundleKernel& kernel) 
   if (!known) targets.push_back(kernel);
 }
 
+/// How many distinct kernels; those of one identity are neighbours.
+std::size_t count_identities(std::span<const BundleKernel> kernels) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) count += i == 0 || kernels[i].identity != kernels[i - 1].identity;
+  return count;
+}
+
+/// How many kernels have an image for a device of this architecture.
+std::size_t count_usable(std::span<const BundleKernel> kernels, const std::string& arch) {
+  std::size_t count = 0;
+  for (std::size_t first = 0, end = 0; first < kernels.size(); first = end) {
+    while (end < kernels.size() && kernels[end].identity == kernels[first].identity) ++end;
+    count += !choose(kernels.subspan(first, end - first), arch, true).usable.empty();
+  }
+  return count;
+}
+
+/// What of it the devices here can use: a bundle for other machines is seen when it is opened, not at the first call.
+void log_contents(const BundleReader& bundle) {
+  const std::span<const BundleKernel> kernels = bundle.kernels();
+  std::string here;
+  for (const DeviceInfo& device : devices())
+    here += fmt::format(", {} for {} ({})", count_usable(kernels, device.arch),
+                        device.id.kind == DeviceKind::cpu ? "cpu" : fmt::format("cuda:{}", device.id.index),
+                        device.arch.substr(0, device.arch.find(' ')));
+  KILN_LOG(1, "bundle {}: {} images of {} kernels{}", bundle.name(), kernels.size(), count_identities(kernels), here);
+}
+
 struct OpenBundle {
   std::shared_ptr<const BundleReader> reader;
   std::vector<BundleKernel> targets;  ///< one kernel of each, as choose() takes them
@@ -35,7 +63,7 @@ struct OpenBundle {
   explicit OpenBundle(std::shared_ptr<const BundleReader> opened) : reader(std::move(opened)) {
     for (const BundleKernel& kernel : reader->kernels()) add_target(targets, kernel);
     for (const BundleTuning& tuning : reader->tunings()) TuningStore::instance().import_records(tuning.record, false);
-    KILN_LOG(1, "bundle {}: {} images", reader->name(), reader->kernels().size());
+    if (log_enabled(1)) log_contents(*reader);
   }
 };
 using Reader = std::shared_ptr<const OpenBundle>;
@@ -141,13 +169,6 @@ Binary binary_of(const BundleReader& bundle, const BundleKernel& kernel, const C
 bool has_name_of(const BundleKernel& kernel, const KernelSource& source) {
   return source.expression.empty() ? kernel.entry == source.entry
                                    : kernel.title.find(source.expression) != kernel.title.npos;
-}
-
-/// How many distinct kernels; those of one identity are neighbours.
-std::size_t count_identities(std::span<const BundleKernel> kernels) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < kernels.size(); ++i) count += i == 0 || kernels[i].identity != kernels[i - 1].identity;
-  return count;
 }
 
 /// Why a bundle has no candidates: what it holds under the same name helps to see what was not recorded.

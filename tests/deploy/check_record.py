@@ -65,6 +65,10 @@ with tempfile.TemporaryDirectory() as folder:
     app = str(root / "bin" / "app")
     output = run(app, KILN_BUNDLE=str(bundle), **bare)
     check(output == "right\n", f"from the bundle: {output!r}")
+    output = run(app, KILN_BUNDLE=str(bundle), KILN_DEBUG="1", **bare)
+    suits = [line for line in output.splitlines() if f"bundle {bundle}: " in line]
+    expected = f"{report['images']} images of {report['kernels']} kernels, {report['kernels']} for cpu (x86-64)"
+    check(len(suits) == 1 and expected in suits[0], f"what suits the devices here: {suits}, not {expected}")
     output = run(app, status=None, **bare)
     check("cannot load the CPU compiler" in output, f"without a bundle: {output!r}")
 
