@@ -1,6 +1,7 @@
 // tests/unit/launch/tuning_test.cpp -- tuning online, on a fake GPU that says how long each launch takes.
 //
 // Each test runs this program again, with a cache directory of its own: sessions and records belong to a process.
+#include <kiln/kernel_limit.h>
 #include <kiln/tuning.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,13 @@ int tunes() {
   fake_driver().calls.clear();
   work.run(10);
   CHECK(fake_driver().calls.size() == 10);
+  // Losers are not kept loaded: of all candidates the heuristic's and the winner are.
+  const std::size_t loaded = fake_driver().libraries.size();
+  set_kernel_limit(0);
+  std::fprintf(stderr, "%zu kernels, %zu in use\n", loaded, fake_driver().libraries.size());
+  CHECK(loaded >= 8 && fake_driver().libraries.size() == 2);
+  work.run(1);
+  CHECK(work.last_had_block(512));
   return right;
 }
 
