@@ -9,6 +9,7 @@
 #include "dsl/shapes.h"
 #include "dsl/usage.h"
 #include "runtime/activity.h"
+#include "runtime/kernel_limit.h"
 #include "support/check.h"
 #include "support/float_environment.h"
 
@@ -118,7 +119,8 @@ std::shared_ptr<const Plan> SiteTable::insert(const CallKey& key, std::shared_pt
     if (entry->is(key)) return entry->plan;
   }
   if (const Entry* entry = in_overflow(key)) return entry->plan;
-  if (overflow_.size() >= overflow_limit) overflow_.clear();
+  const bool too_many_kernels = runtime::LoadedCount::now() > runtime::kernel_limit();
+  if (overflow_.size() >= (too_many_kernels ? small_overflow_limit : overflow_limit)) overflow_.clear();
   overflow_.emplace(key.hash(), make_entry(key, plan));
   has_overflow_.store(true, std::memory_order_release);
   return plan;
