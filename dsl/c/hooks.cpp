@@ -1,6 +1,6 @@
 // dsl/c/hooks.cpp -- functions of the host: its memory, its threads, its log; none of them can throw into kiln.
 #include <atomic>
-#include <mutex>
+#include <memory>
 #include <string>
 
 #include "dsl/c/fault.h"
@@ -116,7 +116,7 @@ kiln_status kiln_set_allocator(const kiln_allocator* allocator) noexcept {
     if (!allocator) return runtime::set_device_allocator(nullptr);
     require_size(allocator->struct_size, sizeof *allocator, "allocator");
     if (!allocator->allocate || !allocator->deallocate) fail_argument("an allocator needs both of its functions");
-    runtime::set_device_allocator(new HostDeviceAllocator(*allocator));
+    runtime::set_device_allocator(std::make_unique<HostDeviceAllocator>(*allocator).release());
   });
 }
 
@@ -126,7 +126,7 @@ kiln_status kiln_set_host_allocator(const kiln_host_allocator* allocator) noexce
     if (allocator) {
       require_size(allocator->struct_size, sizeof *allocator, "allocator");
       if (!allocator->allocate || !allocator->deallocate) fail_argument("an allocator needs both of its functions");
-      memory = new HostMemory{allocator->context, allocator->allocate, allocator->deallocate};
+      memory = std::make_unique<HostMemory>(allocator->context, allocator->allocate, allocator->deallocate).release();
     }
     current_memory.store(memory, std::memory_order_release);
   });
@@ -135,14 +135,14 @@ kiln_status kiln_set_host_allocator(const kiln_host_allocator* allocator) noexce
 kiln_status kiln_set_parallel_for(kiln_parallel_for parallel_for, void* context) noexcept {
   return guarded("kiln_set_parallel_for", [&] {
     if (!parallel_for) return runtime::set_parallel_for(nullptr, nullptr);
-    runtime::set_parallel_for(&run_on_host_threads, new Threads{parallel_for, context});
+    runtime::set_parallel_for(&run_on_host_threads, std::make_unique<Threads>(parallel_for, context).release());
   });
 }
 
 kiln_status kiln_set_log(kiln_log log, void* context) noexcept {
   return guarded("kiln_set_log", [&] {
     if (!log) return set_log_sink(nullptr, nullptr);
-    set_log_sink(&write_to_host, new Log{log, context});
+    set_log_sink(&write_to_host, std::make_unique<Log>(log, context).release());
   });
 }
 

@@ -22,11 +22,11 @@ void Replay::check(kiln_value value) const {
 
 int Replay::rank(kiln_value value) const {
   const Value& v = values_[value];
-  return v.kind == Value::node ? recorder_.rank(v.id) : 0;
+  return v.kind == Value::is_node ? recorder_.rank(v.id) : 0;
 }
 
 void Replay::add_node(NodeId node, bool weak) {
-  values_.push_back({.kind = Value::node, .weak = weak, .type = recorder_.graph()[node].type, .id = node});
+  values_.push_back({.kind = Value::is_node, .weak = weak, .type = recorder_.graph()[node].type, .id = node});
 }
 
 detail::ScalarArgument Replay::number_of(const Value& value) const {
@@ -38,8 +38,8 @@ detail::ScalarArgument Replay::number_of(const Value& value) const {
 
 NodeId Replay::node_as(kiln_value value, DType type, Where where) {
   const Value& v = values_[value];
-  if (v.kind == Value::slot) return recorder_.parameter(v.id, type);
-  if (v.kind == Value::number) return detail::record_number(recorder_, number_of(v), type, where);
+  if (v.kind == Value::is_slot) return recorder_.parameter(v.id, type);
+  if (v.kind == Value::is_number) return detail::record_number(recorder_, number_of(v), type, where);
   return v.type == type ? v.id : recorder_.cast(v.id, type, where);
 }
 
@@ -112,11 +112,11 @@ void Replay::scalar(const Step& step) {
   if (makes_slots_) recorder_.append_scalar();
   const unsigned slot = scalars_++;
   if (step.flags & Step::strong) return add_node(recorder_.parameter(slot, step.type));
-  values_.push_back({.kind = Value::slot, .weak = true, .type = step.type, .id = slot});
+  values_.push_back({.kind = Value::is_slot, .weak = true, .type = step.type, .id = slot});
 }
 
 void Replay::constant(const Step& step) {
-  Value value{.kind = Value::number, .weak = true, .type = step.type};
+  Value value{.kind = Value::is_number, .weak = true, .type = step.type};
   for (int i = 0; i < 2; ++i) value.bits[i] = static_cast<std::uint64_t>(step.numbers[i]);
   const std::size_t bytes = size_of(step.type);
   if ((bytes < 8 && value.bits[0] >> (8 * bytes) != 0) || (bytes <= 8 && value.bits[1] != 0))
@@ -137,7 +137,7 @@ void Replay::operation(const Step& step) {
   for (std::size_t i = 0; i < count; ++i) types[i] = operand_type(step.operands[i]);
   const detail::Resolution r = detail::resolve(op, types, static_cast<unsigned>(count));
   if (op == Op::pow && is_integer(types[0].type) && is_integer(types[1].type) &&
-      values_[step.operands[1]].kind == Value::number)
+      values_[step.operands[1]].kind == Value::is_number)
     detail::check_exponent(number_of(values_[step.operands[1]]), step.where);
   NodeId nodes[3];
   for (std::size_t i = 0; i < count; ++i) nodes[i] = node_as(step.operands[i], r.operands[i], step.where);

@@ -38,7 +38,7 @@ class Replay {
 
  private:
   struct Value {
-    enum Kind : std::uint8_t { node, slot, number } kind = node;
+    enum Kind : std::uint8_t { is_node, is_slot, is_number } kind = is_node;
     bool weak = false;
     DType type = DType::f32;
     std::uint32_t id = 0;            ///< node or slot

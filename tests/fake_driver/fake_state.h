@@ -25,12 +25,15 @@ struct CUlib_st {
 };
 struct CUkern_st {
   std::string name;
+  CUlibrary library = nullptr;
 };
 struct CUgraph_st {
   std::size_t nodes;
+  std::vector<CUkernel> kernels = {};
 };
 struct CUgraphExec_st {
   std::size_t nodes;
+  std::vector<CUkernel> kernels = {};
 };
 
 namespace kiln::fake {
@@ -52,6 +55,11 @@ Handle* keep(Handle* handle) {
   handles().push_back(handle);
   return handle;
 }
+
+/// Whether the code of a kernel has not been unloaded.
+bool is_loaded(CUkernel kernel);
+/// Those that a stream under capture has launched.
+std::vector<CUkernel>& captured_kernels();
 
 /// 1 and 2 are no streams but names of the default ones.
 inline bool is_default(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
