@@ -129,7 +129,7 @@ TEST_F(HostProgramTest, TheCpuHasOneToo) {
 
 // ------------------------------------------------------------------ contexts
 TEST_F(HostProgramTest, AContextThatTheHostMadeStaysCurrentAndIsUsed) {
-  const LoadedKernel* const kernel = device().load(cubin(), saxpy_source());
+  const auto kernel = device().load(cubin(), saxpy_source());
   std::thread([&] {
     symbol<void*(int)>("kiln_fake_create_context")(0);
     fake_driver().calls.clear();
@@ -144,7 +144,7 @@ TEST_F(HostProgramTest, AContextThatTheHostMadeStaysCurrentAndIsUsed) {
 
 /// cuDevicePrimaryCtxReset, or cudaDeviceReset, between two calls: the same handle, another context (D06).
 TEST_F(HostProgramTest, APrimaryContextThatWasResetIsRetainedAgain) {
-  const LoadedKernel* const kernel = device().load(cubin(), saxpy_source());
+  const auto kernel = device().load(cubin(), saxpy_source());
   std::thread([&] {
     device().bind_thread();
     const void* const before = device().zeroed_counters(8, nullptr).memory;
