@@ -228,8 +228,11 @@ class Array : public detail::ArrayBase<Array<T>, T>,
                   "kiln: an array of host memory is made by copying: kl::from_host(values)");
   }
 
+  /// Takes the elements over, as they lie. Inside kl::capture it copies them instead (a launch is recorded): an array
+  /// that was there before keeps its memory, which is what the graph knows of it. An error is then thrown at the end of
+  /// the capture.
   Array& operator=(Array&& other) noexcept {
-    std::swap(this->handle_, other.handle_);
+    detail::move_array(this->handle_, other.handle_);
     return *this;
   }
   Array& operator=(const Array& other) {
