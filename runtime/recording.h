@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct RecordedLaunch {
     std::uint32_t at = 0;  ///< byte of the parameter
   };
   const LoadedKernel* kernel = nullptr;
+  std::shared_ptr<const void> owner;  ///< keeps the kernel
   LaunchShape shape;
   std::vector<std::vector<unsigned char>> parameters;
   std::vector<Place> pointers;
