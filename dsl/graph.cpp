@@ -171,6 +171,7 @@ CaptureState* begin_capture(int kind, int index, void* stream, Where where) {
   capture->stream = capture->owns_stream ? create_stream(kind, index) : stream;
   try {
     capture->recording = std::make_unique<runtime::Recording>(backend, capture->stream);
+    capture->recording->place = dsl::place(where);
   } catch (const DeviceError& error) {
     dsl::leave(*capture);
     fail<DeviceError>("{}{}", error.what(), dsl::place(where));
