@@ -1,13 +1,16 @@
 // benchmarks/call_cost.cpp -- host time of a cached call of y = a*x + y on 1024 elements, beside a raw cuLaunchKernel
-// of the same compiled kernel with the same arguments on the same stream; and of a raw kernel launched by kiln.
+// of the same compiled kernel with the same arguments on the same stream; of a raw kernel launched by kiln; and through
+// the C interface.
 //
 // Bursts short enough for the launch queue, one of each kind in turn; waiting for the device is outside the measured
 // time. Prints the median burst of each and its quartiles.
 #include <kiln/kiln.h>
+#include <kiln/kiln_c.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -73,6 +76,50 @@ class RawLaunch {
   alignas(16) unsigned char arguments_[256] = {};
 };
 
+/// The same expression through the C interface, with DLPack tensors and with addresses.
+class CLaunch {
+ public:
+  CLaunch(float a, kl::Array<float>& x, kl::Array<float>& y) : a_(a) {
+    constexpr const char* text =
+        "kiln graph 1\n%0 = input type=f32 rank=1\n%1 = input type=f32 rank=1\n%2 = scalar type=f32\n"
+        "%3 = mul %2, %0\n%4 = add %3, %1\noutput %4\n";
+    kiln_graph* graph = nullptr;
+    if (kiln_graph_parse(text, SIZE_MAX, &graph) || kiln_kernel_create(graph, nullptr, &kernel_)) fail();
+    kiln_graph_destroy(graph);
+    const kl::Device device = x.device();
+    device_ = {device.kind() == kl::DeviceKind::cpu ? KILN_DL_CPU : KILN_DL_CUDA, device.index()};
+    raw_[0] = {x.data(), &shape_, nullptr, 1, KILN_F32};
+    raw_[1] = {y.data(), &shape_, nullptr, 1, KILN_F32};
+    for (int i = 0; i < 2; ++i) {
+      tensors_[i] = {raw_[i].data, device_, 1, {KILN_DL_FLOAT, 32, 1}, &shape_, nullptr, 0};
+      pointers_[i] = &tensors_[i];
+    }
+  }
+  CLaunch(const CLaunch&) = delete;
+  CLaunch& operator=(const CLaunch&) = delete;
+  ~CLaunch() { kiln_kernel_destroy(kernel_); }
+  void with_dlpack(void* stream) const {
+    if (kiln_launch(kernel_, stream, pointers_, 2, &scalar_, 1, pointers_ + 1, 1)) fail();
+  }
+  void with_addresses(void* stream) const {
+    if (kiln_launch_raw(kernel_, device_, stream, raw_, 2, &scalar_, 1, raw_ + 1, 1)) fail();
+  }
+
+ private:
+  [[noreturn]] static void fail() {
+    std::fprintf(stderr, "%s\n", kiln_last_error());
+    std::exit(1);
+  }
+  kiln_kernel* kernel_ = nullptr;
+  float a_;
+  const void* scalar_ = &a_;
+  std::int64_t shape_ = elements;
+  kiln_dl_device device_{};
+  kiln_tensor raw_[2];
+  kiln_dl_tensor tensors_[2];
+  const kiln_dl_tensor* pointers_[2];
+};
+
 constexpr const char* own_source = R"(
 extern "C" __global__ void own_saxpy(float* y, const float* x, float a, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -116,6 +163,11 @@ int main() {
                                 [&] { own[{.grid = 4, .block = 256}](y, x, a, static_cast<int>(elements)); });
                           }});
   }
+  const CLaunch c_launch(a, x, y);
+  contenders.push_back(
+      {"kiln_launch", [&] { return time_burst([&] { c_launch.with_dlpack(stream.native_handle()); }); }});
+  contenders.push_back(
+      {"kiln_launch_raw", [&] { return time_burst([&] { c_launch.with_addresses(stream.native_handle()); }); }});
   for (int round = 0; round < rounds + 2; ++round) {
     for (Contender& c : contenders) {
       const double time = c.run();

@@ -15,6 +15,13 @@ class Recorder {
   Recorder(std::vector<int> input_ranks, unsigned scalar_count)
       : input_ranks_(std::move(input_ranks)), scalar_count_(scalar_count) {}
 
+  /// One more input or scalar of the call, where they are not known beforehand; their slots.
+  unsigned append_input(int rank) {
+    input_ranks_.push_back(rank);
+    return static_cast<unsigned>(input_ranks_.size() - 1);
+  }
+  unsigned append_scalar() { return scalar_count_++; }
+
   NodeId input(unsigned slot, DType type);
   NodeId iota(unsigned slot);
   NodeId parameter(unsigned slot, DType type);

@@ -209,14 +209,23 @@ std::optional<Binary> take_first(const BundleReader& bundle, const BundleChoice&
 
 }  // namespace
 
-void load_bundle(const std::string& path) {
-  auto opened = std::make_shared<const OpenBundle>(BundleReader::open(path));
+namespace {
+
+void add_loaded(Reader opened) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   std::vector<Reader>& loaded = r.bundles.loaded;
   std::erase_if(loaded, [&](const Reader& known) { return known->reader->name() == opened->reader->name(); });
   loaded.insert(loaded.begin(), std::move(opened));
   r.is_empty.store(false, std::memory_order_release);
+}
+
+}  // namespace
+
+void load_bundle(const std::string& path) { add_loaded(std::make_shared<const OpenBundle>(BundleReader::open(path))); }
+
+void load_bundle_from_memory(std::string_view data, const std::string& name) {
+  add_loaded(std::make_shared<const OpenBundle>(BundleReader::from_memory({data.data(), data.size()}, name)));
 }
 
 bool looks_in_bundles() {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/runtime.h"
@@ -12,6 +13,8 @@ namespace kiln::runtime {
 
 /// Adds the bundle of a file, before all others; one of the same path is replaced. Throws IoError.
 void load_bundle(const std::string& path);
+/// The same of memory that stays as it is until the process ends.
+void load_bundle_from_memory(std::string_view data, const std::string& name);
 
 /// True where kernels are to be looked up in bundles: some are there, and the compile mode reads them. Opens those of
 /// KILN_BUNDLE and the embedded ones; what is wrong with them is warned about once and told by find_in_bundles.

@@ -134,6 +134,8 @@ Backend& backend(DeviceId device);
 /// KILN_DEVICE, else the first GPU, else the CPU.
 DeviceId default_device();
 
+class DeviceAllocator;
+
 /// Owner of one allocation or of borrowed memory. The public header touches only `references`.
 struct Storage {
   long references = 1;  ///< atomic, first member
@@ -141,9 +143,10 @@ struct Storage {
   std::size_t bytes = 0;
   DeviceId device;
   Backend* backend = nullptr;
-  NativeStream stream = nullptr;     ///< stream of allocation; freed in its order
-  bool borrowed = false;             ///< the caller's memory (kl::view): never freed here
-  void (*deleter)(void*) = nullptr;  ///< runs once, when the last use is done (DLPack and friends)
+  NativeStream stream = nullptr;               ///< stream of allocation; freed in its order
+  bool borrowed = false;                       ///< the caller's memory (kl::view): never freed here
+  const DeviceAllocator* allocator = nullptr;  ///< the host's that gave the memory; null: the backend
+  void (*deleter)(void*) = nullptr;            ///< runs once, when the last use is done (DLPack and friends)
   void* deleter_context = nullptr;
   struct Uses;  ///< streams other than `stream` that touched the memory; null until one does
   Uses* uses = nullptr;

@@ -2,9 +2,11 @@
 #include <atomic>
 #include <new>
 
+#include "runtime/device_allocator.h"
 #include "runtime/recording.h"
 #include "runtime/runtime.h"
 #include "runtime/stream_registry.h"
+#include "support/check.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -50,7 +52,32 @@ void finish_uses(Storage& storage, NativeStream home) noexcept {
   }
 }
 
+constinit std::atomic<const DeviceAllocator*> host_allocator{nullptr};
+
+void give_back(const Storage& storage, NativeStream home) noexcept {
+  if (!storage.allocator) return storage.backend->release(storage.memory, home);
+  try {
+    storage.backend->bind_thread();
+  } catch (const std::exception& error) {
+    KILN_LOG(1, "while releasing {} bytes of the host: {}", storage.bytes, error.what());
+  }
+  storage.allocator->release(storage.device, storage.memory, storage.bytes ? storage.bytes : 1, home);
+}
+
+void* allocate_from(const DeviceAllocator& allocator, Backend& owner, DeviceId device, std::size_t bytes,
+                    NativeStream stream) {
+  owner.bind_thread();
+  void* const memory = allocator.allocate(device, bytes, stream);
+  if (!memory) fail<OutOfMemory>("the host's allocator has no {} bytes", bytes);
+  return memory;
+}
+
 }  // namespace
+
+void set_device_allocator(const DeviceAllocator* allocator) noexcept {
+  host_allocator.store(allocator, std::memory_order_release);
+}
+const DeviceAllocator* device_allocator() noexcept { return host_allocator.load(std::memory_order_acquire); }
 
 Storage* allocate_storage(DeviceId device, std::size_t bytes, NativeStream stream) {
   Backend& owner = backend(device);
@@ -58,7 +85,10 @@ Storage* allocate_storage(DeviceId device, std::size_t bytes, NativeStream strea
     return capture->allocate(owner, device, bytes, stream);
   stream_seen(stream);
   auto storage = std::make_unique<Storage>();
-  storage->memory = owner.allocate(bytes ? bytes : 1, stream);
+  const std::size_t wanted = bytes ? bytes : 1;
+  storage->allocator = device_allocator();
+  storage->memory = storage->allocator ? allocate_from(*storage->allocator, owner, device, wanted, stream)
+                                       : owner.allocate(wanted, stream);
   storage->bytes = bytes;
   storage->device = device;
   storage->backend = &owner;
@@ -95,7 +125,7 @@ void destroy_storage(Storage* storage) noexcept {
     return recording->defer(storage);
   const NativeStream home = !storage->borrowed && stream_is_gone(storage->stream) ? nullptr : storage->stream;
   finish_uses(*storage, home);
-  if (!storage->borrowed && storage->memory) storage->backend->release(storage->memory, home);
+  if (!storage->borrowed && storage->memory) give_back(*storage, home);
   if (storage->deleter) storage->deleter(storage->deleter_context);
   delete storage;
 }

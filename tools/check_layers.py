@@ -40,6 +40,10 @@ THIRD_PARTY = [
     (r"png\.h$", ["examples/"]),
 ]
 PUBLIC_STD = {"cstddef", "cstdint", "type_traits", "utility", "exception", "vector", "span", "tuple", "initializer_list"}
+# The C interface is C99.
+PUBLIC_C = {"include/kiln/dlpack_types.h", "include/kiln/kiln_c.h", "include/kiln/kiln_c_graph.h",
+            "include/kiln/kiln_c_types.h"}
+PUBLIC_C_STD = {"stddef.h", "stdint.h"}
 # Fallback for C++ libraries in which std::complex cannot be declared ahead.
 PUBLIC_STD_EXCEPTIONS = {("include/kiln/detail/element.h", "complex")}
 SYSTEM_NAMES = {
@@ -77,8 +81,9 @@ def third_party_problem(path, name):
             if not any(path.startswith(prefix) for prefix in allowed):
                 return f"{path}: <{name}> may be included only by {', '.join(allowed)}"
             return None
-    if path.startswith("include/") and name not in PUBLIC_STD and (path, name) not in PUBLIC_STD_EXCEPTIONS:
-        return f"{path}: public headers may use only <{'> <'.join(sorted(PUBLIC_STD))}>, not <{name}>"
+    allowed = PUBLIC_C_STD if path in PUBLIC_C else PUBLIC_STD
+    if path.startswith("include/") and name not in allowed and (path, name) not in PUBLIC_STD_EXCEPTIONS:
+        return f"{path}: public headers may use only <{'> <'.join(sorted(allowed))}>, not <{name}>"
     return None
 
 

@@ -59,6 +59,10 @@ struct LaunchJob {
   std::int64_t first;  ///< unit that the range's 0 stands for
 };
 
+[[noreturn]] void fail_unfinished(const char* what) {
+  fail<DeviceError>("the host's parallel_for did not run all parts of {}; what it writes is undefined", what);
+}
+
 constexpr std::int64_t finish_grain = 4;  ///< a finish unit joins a few to a thousand partial results
 
 class CpuBackend final : public Backend {
@@ -77,13 +81,14 @@ class CpuBackend final : public Backend {
       return;
     }
     CopyJob job{target, source};
-    parallel_ranges(
+    const bool done = parallel_ranges(
         static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(worth_threads / 2),
         [](void* context, std::int64_t begin, std::int64_t end) {
           const CopyJob& j = *static_cast<CopyJob*>(context);
           std::memcpy(j.to + begin, j.from + begin, static_cast<std::size_t>(end - begin));
         },
         &job);
+    if (!done) fail_unfinished("a copy");
   }
 
   std::shared_ptr<const LoadedKernel> load(const Binary& binary, const KernelSource&) override {
@@ -100,10 +105,10 @@ class CpuBackend final : public Backend {
       const DefaultFloatEnvironment environment;
       j.entry(j.arguments, begin + j.first, end + j.first, j.libm);
     };
-    parallel_ranges(shape.units, shape.grain, run, &job);
+    if (!parallel_ranges(shape.units, shape.grain, run, &job)) fail_unfinished("a kernel");
     if (shape.finish_units == 0) return;
     job.first = -shape.finish_units;
-    parallel_ranges(shape.finish_units, finish_grain, run, &job);
+    if (!parallel_ranges(shape.finish_units, finish_grain, run, &job)) fail_unfinished("a kernel");
   }
 
   void launch(const LoadedKernel&, const LaunchShape&, void**, NativeStream) override {

@@ -27,9 +27,9 @@ std::string cpu_compiler_identity();
 std::unique_ptr<Backend> make_cpu_backend();
 
 /// Replaces kiln's thread pool by the host's: `parallel_for` runs body(context, k) once for every k in [0, count), on
-/// any threads, and returns when all are done. Null brings kiln's own pool back. Not to be called beside running
-/// kernels.
-using ParallelFor = void (*)(void* host, std::int64_t count, void (*body)(void* context, std::int64_t k),
+/// any threads, and returns true when all are done; false, where some were not run, fails the launch. Null brings
+/// kiln's own pool back. Not to be called beside running kernels. Must not throw.
+using ParallelFor = bool (*)(void* host, std::int64_t count, void (*body)(void* context, std::int64_t k),
                              void* context);
 void set_parallel_for(ParallelFor parallel_for, void* host);
 

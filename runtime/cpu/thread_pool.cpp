@@ -189,13 +189,19 @@ void host_chunk(void* context, std::int64_t k) {
 
 void set_parallel_for(ParallelFor parallel_for, void* host) { host_pool = {parallel_for, host}; }
 
-void parallel_ranges(std::int64_t units, std::int64_t grain, RangeBody body, void* context) noexcept {
-  if (units <= 0) return;
-  if (!host_pool.parallel_for) return pool().run(units, grain, body, context);
+bool parallel_ranges(std::int64_t units, std::int64_t grain, RangeBody body, void* context) noexcept {
+  if (units <= 0) return true;
+  if (!host_pool.parallel_for) {
+    pool().run(units, grain, body, context);
+    return true;
+  }
   const std::int64_t most = std::max<std::int64_t>(1, units / std::max<std::int64_t>(1, grain));
   HostJob job{units, std::min<std::int64_t>(most, std::int64_t{pool_threads()} * chunks_per_thread), body, context};
-  if (job.chunks == 1) return body(context, 0, units);
-  host_pool.parallel_for(host_pool.host, job.chunks, host_chunk, &job);
+  if (job.chunks == 1) {
+    body(context, 0, units);
+    return true;
+  }
+  return host_pool.parallel_for(host_pool.host, job.chunks, host_chunk, &job);
 }
 
 int pool_threads() { return pool().threads(); }

@@ -11,8 +11,8 @@ namespace kiln::runtime {
 /// body(context, begin, end) over disjoint ranges that cover [0, units). Must not throw.
 using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-/// Splits only if every thread gets at least `grain` units.
-void parallel_ranges(std::int64_t units, std::int64_t grain, RangeBody body, void* context) noexcept;
+/// Splits only if every thread gets at least `grain` units. False where the host's threads did not run all of them.
+bool parallel_ranges(std::int64_t units, std::int64_t grain, RangeBody body, void* context) noexcept;
 
 /// KILN_THREADS, else the cores that this process may use.
 int pool_threads();

@@ -6,9 +6,30 @@
 
 #include <kiln/kiln.h>
 
+#include "tests/fuzz/execute_c.h"
 #include "tests/fuzz/reference.h"
 
 namespace fuzz {
+
+std::uint64_t literal_bits(const Node& node) {
+  std::uint64_t bits = 0;
+  const auto narrow = static_cast<float>(node.value);
+  switch (node.type) {
+    case DType::f64:
+      std::memcpy(&bits, &node.value, 8);
+      return bits;
+    case DType::f32:
+      std::memcpy(&bits, &narrow, 4);
+      return bits;
+    case DType::f16:
+      return kiln::half(narrow).bits;
+    case DType::bf16:
+      return kiln::bfloat16(narrow).bits;
+    default:
+      return static_cast<std::uint64_t>(node.value);
+  }
+}
+
 namespace {
 
 namespace detail = kiln::detail;
@@ -37,25 +58,6 @@ struct OwnedSite : detail::Site {
   OwnedSite& operator=(const OwnedSite&) = delete;
   ~OwnedSite() { detail::destroy(static_cast<detail::Site&>(*this)); }
 };
-
-std::uint64_t literal_bits(const Node& node) {
-  std::uint64_t bits = 0;
-  const auto narrow = static_cast<float>(node.value);
-  switch (node.type) {
-    case DType::f64:
-      std::memcpy(&bits, &node.value, 8);
-      return bits;
-    case DType::f32:
-      std::memcpy(&bits, &narrow, 4);
-      return bits;
-    case DType::f16:
-      return kiln::half(narrow).bits;
-    case DType::bf16:
-      return kiln::bfloat16(narrow).bits;
-    default:
-      return static_cast<std::uint64_t>(node.value);
-  }
-}
 
 detail::Reducing reducing(const Node& node) {
   if (node.kind == NodeKind::scan) {
@@ -122,7 +124,10 @@ void trace(Recorder& recorder, const void* environment, NodeId* outputs) {
 
 class Run {
  public:
-  explicit Run(Program program) : program_(std::move(program)) { number_scalars(); }
+  explicit Run(Program program, Interface interface = Interface::cpp)
+      : program_(std::move(program)), interface_(interface) {
+    number_scalars();
+  }
   void compile(const std::string& arch) {
     upload();
     prepare();
@@ -132,6 +137,10 @@ class Run {
   std::string operator()() {
     upload();
     prepare();
+    if (interface_ == Interface::c) {
+      execute_through_c(program_, call_);
+      return compare();
+    }
     OwnedSite site;
     detail::execute(site, call_);
     return compare();
@@ -260,6 +269,7 @@ class Run {
   }
 
   Program program_;
+  Interface interface_;
   std::vector<detail::ScalarArgument> scalars_;
   std::vector<std::vector<unsigned char>> contents_;
   std::vector<Owned> arrays_;
@@ -281,6 +291,8 @@ std::string problem_of(Body body) {
   } catch (const kiln::ShapeError& error) {
     const std::string text = error.what();
     return text.find("reshape") != std::string::npos ? "" : "ShapeError: " + text;
+  } catch (const RefusedReshape&) {
+    return "";
   } catch (const std::exception& error) {
     return std::string("exception: ") + error.what();
   }
@@ -288,8 +300,8 @@ std::string problem_of(Body body) {
 
 }  // namespace
 
-std::string check(const Program& program) {
-  return problem_of([&] { return Run(program)(); });
+std::string check(const Program& program, Interface interface) {
+  return problem_of([&] { return Run(program, interface)(); });
 }
 
 std::string compile(const Program& program, const std::string& arch) {

@@ -23,11 +23,12 @@ struct Settings {
   int threads = 2, processes = 1, most_failures = 5;
   std::string device = "cpu", arch;
   bool print = false;
+  fuzz::Interface interface = fuzz::Interface::cpp;
 };
 
 const char* usage =
     "kiln_fuzz [--seed N] [--count N] [--threads N] [--processes N] [--device cpu|cuda] [--compile ARCH] [--failures "
-    "N] [--print]\n"
+    "N] [--interface c|c++] [--print]\n"
     "Programs of seeds N, N+1, ... (multiples of 8: scatters, histograms, ufuncs, user functions); --compile sm_90 "
     "compiles them for an architecture that need not be present, and\n"
     "--print shows them, instead of running them.\n";
@@ -53,6 +54,8 @@ bool parse(int argc, char** argv, Settings& settings) {
       settings.most_failures = std::atoi(value);
     else if (name == "--compile")
       settings.arch = value;
+    else if (name == "--interface")
+      settings.interface = std::strcmp(value, "c") == 0 ? fuzz::Interface::c : fuzz::Interface::cpp;
     else if (name == "--device")
       settings.device = value;
     else
@@ -80,7 +83,8 @@ class Fuzzer {
       const std::uint64_t i = next_++;
       if (i >= settings_.count || failures_ >= settings_.most_failures) return;
       const std::uint64_t seed = settings_.first + i;
-      if (seed % 8 == 0 && settings_.arch.empty()) {  // what is no node of a program
+      if (seed % 8 == 0 && settings_.arch.empty() &&
+          settings_.interface == fuzz::Interface::cpp) {  // what is no node of a program
         const std::string problem = fuzz::check_statement(seed);
         ++done_;
         if (!problem.empty()) report(seed, problem);
@@ -94,7 +98,7 @@ class Fuzzer {
   }
 
   std::string check(const fuzz::Program& program) const {
-    return settings_.arch.empty() ? fuzz::check(program) : fuzz::compile(program, settings_.arch);
+    return settings_.arch.empty() ? fuzz::check(program, settings_.interface) : fuzz::compile(program, settings_.arch);
   }
 
   void report(std::uint64_t seed, const std::string& problem) {

@@ -38,6 +38,9 @@ struct Operand {
   int memory = -1;       ///< an earlier operand whose base array this one views too
 };
 
+/// Through which interface a program runs.
+enum class Interface : std::uint8_t { cpp, c };
+
 enum class NodeKind : std::uint8_t { operand, scalar, literal, operation, cast, view, index, reduce, scan, take };
 enum class Function : std::uint8_t {
   sum,
@@ -108,7 +111,7 @@ Program generate(std::uint64_t seed);
 std::string to_text(const Program& program);
 
 /// Runs on the current device and compares with the reference. Empty when all is well, else what differs.
-std::string check(const Program& program);
+std::string check(const Program& program, Interface interface = Interface::cpp);
 /// Compiles for an architecture that need not be present. Empty, or what went wrong.
 std::string compile(const Program& program, const std::string& arch);
 /// A smaller program in which `check` still finds a problem.

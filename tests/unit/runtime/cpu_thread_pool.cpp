@@ -155,10 +155,11 @@ TEST(ThreadPool, TheHostsParallelForReplacesThePool) {
           body(context, k);
           ++chunks;
         }
+        return true;
       },
       nullptr);
   Visits visits(1001);
-  parallel_ranges(1001, 10, Visits::body, &visits);
+  EXPECT_TRUE(parallel_ranges(1001, 10, Visits::body, &visits));
   set_parallel_for(nullptr, nullptr);
   EXPECT_TRUE(visits.each_once());
   EXPECT_GT(chunks, 1);

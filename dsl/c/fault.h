@@ -1,0 +1,63 @@
+// dsl/c/fault.h -- how functions of the C interface fail: statuses, the message of the thread, one guard around each.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include <kiln/kiln_c.h>
+
+#include "support/check.h"
+
+namespace kiln::dsl::c {
+
+/// What has a status of its own beside the family of kiln::Error.
+class Fault : public std::exception {
+ public:
+  Fault(kiln_status status, std::string message) : status_(status), message_(std::move(message)) {}
+  kiln_status status() const noexcept { return status_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  kiln_status status_;
+  std::string message_;
+};
+
+template <class... Args>
+[[noreturn]] void fail_argument(fmt::format_string<Args...> format, Args&&... args) {
+  throw Fault(KILN_ERROR_ARGUMENT, fmt::format(format, static_cast<Args&&>(args)...));
+}
+
+inline void require(const void* pointer, const char* name) {
+  if (!pointer) [[unlikely]]
+    fail_argument("{} is null", name);
+}
+/// A structure of the caller's that knows at least what the first version had.
+inline void require_size(std::size_t size, std::size_t least, const char* name) {
+  if (size < least) [[unlikely]]
+    fail_argument("{}->struct_size is {} and at least {} bytes are needed: set it to sizeof *{}", name, size, least,
+                  name);
+}
+
+/// Keeps "function: message" for kiln_last_error(). Where there is no memory for it, as much as fits into a fixed room.
+void set_last_error(const char* function, const char* message) noexcept;
+
+/// A function of the host failed or threw on this thread; noted until the guard of the call asks.
+void note_callback_failure(const char* what) noexcept;
+/// What was noted since the last time, or null.
+const char* take_callback_failure() noexcept;
+
+/// The status of the exception that is being handled, its message kept.
+kiln_status status_of_current_exception(const char* function) noexcept;
+
+/// Runs `work`; whatever it throws becomes a status.
+template <class Work>
+kiln_status guarded(const char* function, Work&& work) noexcept {
+  try {
+    work();
+    return KILN_OK;
+  } catch (...) {
+    return status_of_current_exception(function);
+  }
+}
+
+}  // namespace kiln::dsl::c

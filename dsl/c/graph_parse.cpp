@@ -1,0 +1,387 @@
+// dsl/c/graph_parse.cpp -- reads the text of a graph: each line becomes the call that it stands for, with its checks.
+#include <algorithm>
+
+#include "dsl/c/graph.h"
+#include "dsl/c/line_reader.h"
+#include "dsl/c/tables.h"
+
+namespace kiln::dsl::c {
+namespace {
+
+/// What may stand behind the operands.
+enum Attribute : std::uint32_t {
+  has_type = 1,
+  has_rank = 2,
+  has_axis = 4,
+  has_axes = 8,
+  has_to = 16,
+  has_by = 32,
+  has_items = 64,
+  has_bits = 128,
+  has_accumulate = 256,
+  has_ddof = 512,
+  has_outside = 1024,
+  has_beyond = 2048,
+  has_strong = 4096,
+  has_keepdims = 8192
+};
+constexpr const char* attribute_names[] = {"type", "rank",       "axis", "axes",    "to",     "by",     "items",
+                                           "bits", "accumulate", "ddof", "outside", "beyond", "strong", "keepdims"};
+
+struct Attributes {
+  std::uint32_t seen = 0;
+  DType type = DType::f32, accumulate = DType::f32;
+  std::int64_t number = 0;  ///< rank or axis
+  std::int64_t ddof = 0;
+  std::int64_t bits[2] = {0, 0};
+  std::int32_t outside = 0, beyond = 0;
+  std::vector<std::int64_t> list;  ///< axes, to, by or items
+};
+
+/// One line between its operands and its end.
+struct Line {
+  std::uint32_t results = 0;
+  Step step;
+  std::vector<kiln_value> operands;
+  std::vector<std::int64_t> numbers;
+  bool opens_function = false;
+};
+
+DType read_type(LineReader& line) {
+  const std::string_view name = line.word();
+  const std::optional<DType> type = dtype_of_name(name);
+  if (!type) line.fail("'{}' is no element type", name);
+  return *type;
+}
+
+std::int32_t read_name(LineReader& line, std::span<const Named> names) {
+  const std::string_view name = line.word();
+  const std::optional<std::int32_t> number = number_of(names, name);
+  if (number) return *number;
+  std::string known;
+  for (const Named& named : names) known += fmt::format("{}{}", known.empty() ? "" : ", ", named.name);
+  line.fail("'{}' is none of {}", name, known);
+}
+
+void read_bits(LineReader& line, std::int64_t* bits) {
+  const std::string_view digits = line.word();
+  if (!digits.starts_with("0x") || digits.size() < 3 || digits.size() > 34)
+    line.fail("bits are 0x and 1 to 32 hexadecimal digits");
+  const std::string_view all = digits.substr(2);
+  const std::size_t low = std::min<std::size_t>(16, all.size());
+  const auto read = [&](std::string_view part, std::int64_t& word) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value, 16);
+    if (error != std::errc() || end != part.data() + part.size()) line.fail("'{}' is no hexadecimal number", digits);
+    word = static_cast<std::int64_t>(value);
+  };
+  read(all.substr(all.size() - low), bits[0]);
+  if (all.size() > low) read(all.substr(0, all.size() - low), bits[1]);
+}
+
+/// An index, or start:stop:step of which each but the colons may be left out.
+void read_item(LineReader& line, std::vector<std::int64_t>& numbers) {
+  const auto absent = [&] { return line.starts_with(':') || line.starts_with(',') || line.starts_with(']'); };
+  const auto bound = [&] { return line.integer<std::int64_t>("a bound"); };
+  std::int64_t flags = 0, start = 0, stop = 0, step = 1;
+  if (!absent()) start = bound(), flags |= KILN_SLICE_HAS_START;
+  if (!line.take(':')) {
+    if (flags == 0) line.fail("an index or a range is expected{}", line.here());
+    flags |= KILN_SLICE_INDEX;
+  } else {
+    if (!absent()) stop = bound(), flags |= KILN_SLICE_HAS_STOP;
+    if (line.take(':') && !absent()) step = bound();
+  }
+  numbers.insert(numbers.end(), {flags, start, stop, step});
+}
+
+void read_value_of(LineReader& line, Attribute attribute, Attributes& to) {
+  const auto numbers = [&] {
+    line.list([&] {
+      if (to.list.size() == 64) line.fail("a list of more than 64 numbers");
+      to.list.push_back(line.integer<std::int64_t>("a number"));
+    });
+  };
+  switch (attribute) {
+    case has_type:
+      to.type = read_type(line);
+      return;
+    case has_accumulate:
+      to.accumulate = read_type(line);
+      return;
+    case has_rank:
+    case has_axis:
+      to.number = line.integer<std::int64_t>("a number");
+      return;
+    case has_ddof:
+      to.ddof = line.integer<std::int64_t>("a number");
+      return;
+    case has_bits:
+      return read_bits(line, to.bits);
+    case has_outside:
+      to.outside = read_name(line, outside_names());
+      return;
+    case has_beyond:
+      to.beyond = read_name(line, beyond_names());
+      return;
+    case has_items:
+      return line.list([&] {
+        if (to.list.size() == 64) line.fail("a slice of more than 16 items");
+        read_item(line, to.list);
+      });
+    default:
+      return numbers();
+  }
+}
+
+Attributes read_attributes(LineReader& line) {
+  Attributes result;
+  while (!line.at_end() && !line.starts_with('{')) {
+    const std::string_view name = line.word();
+    const auto* const found = std::find(std::begin(attribute_names), std::end(attribute_names), name);
+    if (found == std::end(attribute_names)) line.fail("'{}' is not known{}", name, line.here());
+    const auto attribute = static_cast<Attribute>(1u << (found - attribute_names));
+    if (result.seen & attribute) line.fail("{} stands twice", name);
+    result.seen |= attribute;
+    if (attribute == has_strong || attribute == has_keepdims) continue;
+    line.expect('=');
+    read_value_of(line, attribute, result);
+  }
+  return result;
+}
+
+/// Which attributes a step must have, and which it may.
+struct Allowed {
+  std::uint32_t must = 0, may = 0;
+  std::size_t least_operands = 1, most_operands = 1;
+};
+Allowed allowed_for(const Step& step) {
+  switch (step.kind) {
+    case StepKind::input:
+      return {has_type | has_rank, 0, 0, 0};
+    case StepKind::scalar:
+      return {has_type, has_strong, 0, 0};
+    case StepKind::constant:
+      return {has_type | has_bits, has_strong, 0, 0};
+    case StepKind::operation:
+      return {0, 0, 1, 3};
+    case StepKind::cast:
+      return {has_type};
+    case StepKind::index:
+    case StepKind::scan:
+      return {has_axis};
+    case StepKind::extent:
+      return {0, has_axis};
+    case StepKind::random:
+      return {has_type, 0, 2, 2};
+    case StepKind::reduce:
+      return {0, has_axes | has_keepdims | has_accumulate | has_ddof};
+    case StepKind::reduce_by:
+      return {0, has_axes | has_keepdims, 2, 6};
+    case StepKind::scan_by:
+      return {has_axis, 0, 2, 6};
+    case StepKind::take:
+      return {has_outside | (step.code == KILN_TAKE_flat ? 0u : std::uint32_t{has_axis}), 0, 2, 2};
+    case StepKind::shift:
+      return {has_by | has_beyond, 0, 1, 2};
+    case StepKind::reshape:
+    case StepKind::broadcast_to:
+      return {has_to};
+    case StepKind::slice:
+      return {has_items};
+    default:
+      return {has_axes};
+  }
+}
+
+/// The step that a word begins.
+Step step_of(LineReader& line, std::string_view word) {
+  Step step;
+  if (const auto kind = kind_of_word(word)) {
+    step.kind = *kind;
+  } else if (const auto op = op_of_name(word)) {
+    step.kind = StepKind::operation, step.code = number_of(*op);
+  } else if (const auto reduction = number_of(reduction_names(), word)) {
+    step.kind = StepKind::reduce, step.code = *reduction;
+  } else if (const auto scan = number_of(scan_names(), word)) {
+    step.kind = StepKind::scan, step.code = *scan;
+  } else if (const auto random = number_of(random_names(), word)) {
+    step.kind = StepKind::random, step.code = *random;
+  } else if (const auto take = number_of(take_names(), word)) {
+    step.kind = StepKind::take, step.code = *take;
+  } else {
+    line.fail("'{}' is no operation", word);
+  }
+  return step;
+}
+
+/// Everything of the line as the step's own.
+void apply(const Attributes& attributes, Line& line) {
+  Step& step = line.step;
+  step.type = attributes.seen & has_accumulate ? attributes.accumulate : attributes.type;
+  if (attributes.seen & has_strong) step.flags |= Step::strong;
+  if (attributes.seen & has_keepdims) step.flags |= Step::keepdims;
+  switch (step.kind) {
+    case StepKind::constant:
+      line.numbers.assign(attributes.bits, attributes.bits + 2);
+      break;
+    case StepKind::input:
+    case StepKind::index:
+    case StepKind::scan:
+    case StepKind::scan_by:
+      line.numbers = {attributes.number};
+      break;
+    case StepKind::extent:
+      line.numbers = {attributes.seen & has_axis ? attributes.number : KILN_ALL_AXES};
+      break;
+    case StepKind::reduce:
+    case StepKind::reduce_by:
+      if (attributes.seen & has_axes) step.flags |= Step::named;
+      if (attributes.seen & has_accumulate) step.flags |= Step::accumulates;
+      line.numbers = {attributes.ddof};
+      line.numbers.insert(line.numbers.end(), attributes.list.begin(), attributes.list.end());
+      break;
+    case StepKind::take:
+      step.flags = static_cast<std::uint32_t>(attributes.outside);
+      line.numbers = {attributes.number};
+      break;
+    case StepKind::shift:
+      step.code = attributes.beyond;
+      [[fallthrough]];
+    default:
+      line.numbers = attributes.list;
+  }
+}
+
+/// A line that makes values; `next` is the number of the first.
+Line read_line(LineReader& reader, std::size_t next) {
+  Line line;
+  do {
+    if (reader.value() != next + line.results)
+      reader.fail("values are numbered in their order: %{} comes next", next + line.results);
+    ++line.results;
+  } while (line.results < 3 && reader.take(','));
+  reader.expect('=');
+  line.step = step_of(reader, reader.word());
+  if (reader.starts_with('%')) {
+    do {
+      if (line.operands.size() == 6) reader.fail("more than 6 operands");
+      line.operands.push_back(reader.value());
+    } while (reader.take(','));
+  }
+  const Attributes attributes = read_attributes(reader);
+  const Allowed allowed = allowed_for(line.step);
+  for (std::uint32_t i = 0; i < std::size(attribute_names); ++i) {
+    const std::uint32_t bit = 1u << i;
+    if ((allowed.must & bit) && !(attributes.seen & bit)) reader.fail("{} is missing", attribute_names[i]);
+    if ((attributes.seen & bit) && !((allowed.must | allowed.may) & bit))
+      reader.fail("{} has no meaning here", attribute_names[i]);
+  }
+  const bool joins = line.step.kind == StepKind::reduce_by || line.step.kind == StepKind::scan_by;
+  const std::size_t operands = line.operands.size();
+  if (operands < allowed.least_operands || operands > allowed.most_operands || (joins && operands % 2 != 0))
+    reader.fail("{} operands do not fit", operands);
+  if (line.results != (joins ? operands / 2 : 1)) reader.fail("{} results do not fit", line.results);
+  line.opens_function = reader.take('{');
+  if (line.opens_function != joins)
+    reader.fail("{}", joins ? "a function in { } is expected" : "a function has no meaning here");
+  reader.expect_end();
+  apply(attributes, line);
+  return line;
+}
+
+class Parser {
+ public:
+  Parser(kiln_graph& graph, std::string_view text) : graph_(graph), rest_(text) {}
+
+  void parse() {
+    LineReader first = next_line();
+    if (first.word() != "kiln" || first.word() != "graph" || first.integer<std::uint32_t>("a version") != 1)
+      first.fail("a text of a graph begins with the line 'kiln graph 1'");
+    first.expect_end();
+    while (!rest_.empty()) {
+      LineReader line = next_line();
+      if (line.at_end()) continue;
+      if (line.starts_with('}')) {
+        line.expect('}'), line.expect_end();
+        close_function(line);
+        continue;
+      }
+      const bool makes_values = line.starts_with('%');
+      makes_values ? add_values(line) : add_other(line);
+    }
+    if (function_) throw Fault(KILN_ERROR_PARSE, fmt::format("line {}: '}}' is missing", number_));
+  }
+
+ private:
+  LineReader next_line() {
+    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+    const std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    return {line, ++number_};
+  }
+  kiln_graph& current() { return function_ ? *function_ : graph_; }
+
+  /// Errors of the call are those of the line.
+  template <class Work>
+  static void checked(const LineReader& line, Work work) {
+    try {
+      work();
+    } catch (const ShapeError& error) {
+      line.fail("{}", error.what());
+    } catch (const TypeError& error) {
+      line.fail("{}", error.what());
+    } catch (const Fault& error) {
+      if (error.status() != KILN_ERROR_ARGUMENT) throw;
+      line.fail("{}", error.what());
+    }
+  }
+  void add(const LineReader& reader, Line& line, kiln_graph& to) {
+    line.step.operands = line.operands;
+    line.step.numbers = line.numbers;
+    line.step.results = line.results;
+    checked(reader, [&] { to.add(line.step); });
+  }
+
+  void add_values(LineReader& reader) {
+    Line line = read_line(reader, current().values().size());
+    if (!line.opens_function) return add(reader, line, current());
+    if (function_) reader.fail("a function inside a function");
+    opened_ = std::move(line);
+    function_ = std::make_unique<kiln_graph>(graph_.memory);
+  }
+  void close_function(const LineReader& reader) {
+    if (!function_) reader.fail("'}}' closes nothing");
+    opened_.step.function =
+        std::allocate_shared<const Program>(HostAllocator<Program>(graph_.memory), function_->program);
+    function_.reset();
+    add(reader, opened_, graph_);
+  }
+  void add_other(LineReader& line) {
+    const std::string_view word = line.word();
+    if (word == "output") {
+      do {
+        const kiln_value value = line.value();
+        checked(line, [&] { current().add_output(value); });
+      } while (line.take(','));
+      return line.expect_end();
+    }
+    if (word != "name" || function_) line.fail("a value, 'name' or 'output' is expected{}", line.here());
+    const std::string name(line.quoted());
+    line.expect_end();
+    if (name.find('\0') != name.npos) line.fail("a name without nulls is needed");
+    checked(line, [&] { graph_.set_name(name.c_str()); });
+  }
+
+  kiln_graph& graph_;
+  std::string_view rest_;
+  std::size_t number_ = 0;
+  std::unique_ptr<kiln_graph> function_;  ///< that is being read
+  Line opened_;                           ///< the line that it belongs to
+};
+
+}  // namespace
+
+void parse_into(kiln_graph& graph, std::string_view text) { Parser(graph, text).parse(); }
+
+}  // namespace kiln::dsl::c
