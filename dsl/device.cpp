@@ -8,6 +8,7 @@
 #include "dsl/array_memory.h"
 #include "dsl/session.h"
 #include "runtime/recording.h"
+#include "runtime/retirement.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -105,6 +106,7 @@ void synchronize_all(DeviceId device) {
   std::sort(waiting.begin(), waiting.end());
   waiting.erase(std::unique(waiting.begin(), waiting.end()), waiting.end());
   for (const NativeStream stream : waiting) backend.synchronize(stream);
+  runtime::run_finished_deleters();
 }
 
 }  // namespace
@@ -167,6 +169,7 @@ void destroy_stream(int kind, int index, void* stream) noexcept {
 void synchronize_stream(int kind, int index, void* stream) {
   dsl::check_not_recording(device_id(kind, index));
   backend(device_id(kind, index)).synchronize(stream);
+  runtime::run_finished_deleters();
 }
 
 void* current_stream(int kind, int index) { return dsl::current_stream(device_id(kind, index)); }

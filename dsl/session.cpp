@@ -41,7 +41,7 @@ runtime::NativeStream current_stream(runtime::DeviceId device) {
 void set_current_stream(runtime::DeviceId device, runtime::NativeStream stream) {
   if (device.kind == runtime::DeviceKind::cpu) return;
   check_index(device);
-  state.streams[device.index] = stream;
+  state.streams[device.index] = stream == runtime::legacy_stream ? nullptr : stream;  // two names of one stream
 }
 
 }  // namespace kiln::dsl
