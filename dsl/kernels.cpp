@@ -1,16 +1,14 @@
 // dsl/kernels.cpp -- single-flight generation, compilation and loading of kernels.
 #include "dsl/kernels.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <future>
-#include <mutex>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::dsl {
@@ -19,26 +17,19 @@ namespace {
 using Result = std::shared_ptr<const CompiledKernel>;
 
 struct Map {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<std::string, std::shared_future<Result>> kernels;
 };
 
-/// Leaked: kernels may run while static objects are destroyed.
-Map& map() {
-  static Map* const instance = [] {
-    auto* const made = new Map;
-    // A forked child has no threads to finish what was being built, nor one to let go of the lock.
-    pthread_atfork([] { map().mutex.lock(); }, [] { map().mutex.unlock(); },
-                   [] {
-                     std::erase_if(map().kernels, [](const auto& item) {
-                       return item.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-                     });
-                     map().mutex.unlock();
-                   });
-    return made;
-  }();
-  return *instance;
-}
+constinit Leaked<Map> the_map;
+Map& map() { return the_map.get(); }
+
+// A forked child has no threads to finish what was being built.
+const InForkedChild forget_flights([] {
+  std::erase_if(map().kernels, [](const auto& item) {
+    return item.second.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  });
+});
 
 std::string identity(const codegen::Kernel& kernel, const codegen::Schedule& schedule, const Machine& machine,
                      const CodeFlags& flags) {

@@ -175,7 +175,7 @@ void TuningSession::conclude() {
   release_events();
   --open_sessions_;
   decided_.store(static_cast<int>(trial_.winner()), std::memory_order_release);
-  run_in_background([found] { TuningStore::instance().publish(found); });
+  run_in_background([found] { TuningStore::instance().publish(found); }, AtExit::finish);
 }
 
 /// The heuristic stays, and nothing is kept: another process may try again.

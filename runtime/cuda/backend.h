@@ -12,6 +12,7 @@
 #include "runtime/cuda/driver_api.h"
 #include "runtime/graph_backend.h"
 #include "runtime/runtime.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 
@@ -89,18 +90,18 @@ class CudaBackend final : public Backend {
   CUmemoryPool pool_ = nullptr;
   int max_shared_ = 0;
   DeviceInfo info_;
-  std::mutex context_mutex_;
+  ForkSafeMutex context_mutex_;
   CUcontext primary_ = nullptr;  // retained once, never released
   std::vector<CUdevice> peers_;
   std::once_flag pool_once_;
-  std::mutex kernels_mutex_;
+  ForkSafeMutex kernels_mutex_;
   std::map<std::string, std::unique_ptr<LoadedKernel>> kernels_;  // by digest of the image
   struct StreamCounters {
     void* memory = nullptr;
     std::uint32_t count = 0;
   };
   const std::unique_ptr<GraphBackend> graphs_;
-  std::mutex counters_mutex_;
+  ForkSafeMutex counters_mutex_;
   std::unordered_map<unsigned long long, StreamCounters> counters_;  // by the driver's number of the stream
 };
 
