@@ -35,9 +35,22 @@ struct Queue {
 /// Never destroyed. A forked child begins with another, for its copy may have been changing.
 constinit std::atomic<Queue*> current{nullptr};
 constinit FirstUses first_jobs;
-constinit thread_local bool is_worker __attribute__((tls_model("initial-exec"))) = false;
 
 const InForkedChild leave_to_parent([] { current.store(nullptr); });
+
+/// For the end of the process: empties the queue, and does the jobs that are to be finished.
+void forget_jobs() {
+  Queue* const q = current.load(std::memory_order_acquire);
+  if (!q) return;
+  std::deque<Job> jobs;
+  {
+    const std::lock_guard lock(q->mutex);
+    q->stopping = true;
+    jobs.swap(q->jobs);
+  }
+  for (const Job& job : jobs)
+    if (job.at_exit == AtExit::finish) job.run();
+}
 
 Queue& queue() {
   if (Queue* const ready = current.load(std::memory_order_acquire)) return *ready;
@@ -47,8 +60,9 @@ Queue& queue() {
     delete made;
     return *other;
   }
+  set_exit_action(forget_jobs);
   put_exit_handler_last();
-  std::at_quick_exit(forget_background_jobs);
+  std::at_quick_exit(forget_jobs);
   return *made;
 }
 
@@ -56,7 +70,6 @@ void work() {
   const KeepsHandlerLast keeper;                                   // before the priority, which its thread takes over
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);  // Linux: of this thread
   pthread_setname_np(pthread_self(), "kiln-tune");
-  is_worker = true;
   Queue& q = queue();
   std::unique_lock lock(q.mutex);
   while (!q.jobs.empty()) {
@@ -95,21 +108,6 @@ void wait_for_background() {
   Queue& q = queue();
   std::unique_lock lock(q.mutex);
   q.idle.wait(lock, [&] { return !q.running; });
-}
-
-bool is_background_thread() { return is_worker; }
-
-void forget_background_jobs() {
-  Queue* const q = current.load(std::memory_order_acquire);
-  if (!q) return;
-  std::deque<Job> jobs;
-  {
-    const std::lock_guard lock(q->mutex);
-    q->stopping = true;
-    jobs.swap(q->jobs);
-  }
-  for (const Job& job : jobs)
-    if (job.at_exit == AtExit::finish) job.run();
 }
 
 }  // namespace kiln::runtime

@@ -18,9 +18,4 @@ bool run_in_background(std::function<void()> job, AtExit at_exit = AtExit::forge
 /// Waits until nothing is queued or running. For tests and offline tuning.
 void wait_for_background();
 
-bool is_background_thread();
-
-/// Empties the queue for the end of the process, and does the jobs that are to be finished.
-void forget_background_jobs();
-
 }  // namespace kiln::runtime

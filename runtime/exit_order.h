@@ -61,6 +61,14 @@ class KeepsHandlerLast {
 /// CompileError where the process has begun to end. Between the loading of a library and its use.
 void refuse_while_exiting();
 
+/// From now on the end of this thread waits while a library is loaded, up to half a second: exit runs the destructors
+/// of a thread's objects first, so where this thread calls exit, our handler is then the last. Cheap after the first
+/// call.
+void watch_end_of_thread();
+
+/// What our handler does before it waits.
+void set_exit_action(void (*action)());
+
 /// Registers our handler behind all that are registered now.
 void put_exit_handler_last();
 
