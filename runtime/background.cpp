@@ -67,19 +67,22 @@ Queue& queue() {
 }
 
 void work() {
-  const KeepsHandlerLast keeper;                                   // before the priority, which its thread takes over
+  KeepsHandlerLast keeper;                                         // before the priority, which its thread takes over
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);  // Linux: of this thread
   pthread_setname_np(pthread_self(), "kiln-tune");
   Queue& q = queue();
   std::unique_lock lock(q.mutex);
   while (!q.jobs.empty()) {
     {
-      const HoldsExit hold;
-      const RegistersHandlers handlers(first_jobs);  // of the driver's parts, too
+      const HoldsExit hold{HoldsExit::UnlessTooLate()};
+      if (!hold.holds()) break;                     // the thread that ends the process sees to the rest
+      const bool is_first = first_jobs.is_first();  // the driver, too, may load parts of itself
+      if (is_first) keeper.begin();
       const Job job = std::move(q.jobs.front());
       q.jobs.pop_front();
       lock.unlock();
       job.run();
+      if (is_first) keeper.end();
     }
     lock.lock();
   }

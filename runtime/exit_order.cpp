@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto patience = std::chrono::seconds(20);                   ///< with one compile
-constexpr auto patience_of_threads = std::chrono::milliseconds(500);  ///< with the loading or first use of a library
+constexpr auto patience_of_threads = std::chrono::milliseconds(150);  ///< with the loading or first use of a library
 constexpr auto quiet_after_end = std::chrono::milliseconds(50);       ///< then nothing is loaded in the background
 constexpr auto longest_sleep = std::chrono::seconds(5);
 // A library that is loaded registers thousands of handlers in some 10 ms, and its first use a few more in the next 20.
@@ -100,16 +100,22 @@ bool must_not_begin() { return exiting.load() && exiting_thread.load() != ::gett
 
 }  // namespace
 
-HoldsExit::HoldsExit() {
+HoldsExit::HoldsExit(UnlessTooLate) {
   ++holders;
   if (own++ > 0 || !must_not_begin()) return;
   --own;
   --holders;
+  holds_ = false;
+}
+
+HoldsExit::HoldsExit() : HoldsExit(UnlessTooLate()) {
+  if (holds_) return;
   std::this_thread::sleep_for(longest_sleep);
   fail<CompileError>("nothing is compiled any more: another thread ends this process");
 }
 
 HoldsExit::~HoldsExit() {
+  if (!holds_) return;
   --own;
   --holders;
 }
@@ -123,6 +129,16 @@ KeepsHandlerLast::~KeepsHandlerLast() {
   is_kept = false;
   --keepers;
   wake_keeper();
+}
+
+void KeepsHandlerLast::begin() {
+  ++kept_registering;
+  wake_keeper();
+}
+
+void KeepsHandlerLast::end() {
+  --kept_registering;
+  put_exit_handler_last();
 }
 
 RegistersHandlers::RegistersHandlers() { watch(); }

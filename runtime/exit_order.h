@@ -3,7 +3,8 @@
 // Compilers and the driver register handlers of exit when they are loaded, and some more when they are first used. exit
 // runs handlers in the reverse order, so ours is registered again after each of theirs. It waits, up to 20 s, for those
 // who hold the exit. That holds for a return from main and for exit on any thread; quick_exit and _exit run none of the
-// handlers, and the library stays mapped after dlclose.
+// handlers, and the library stays mapped after dlclose. What remains: exit on a thread that has never used kiln, in the
+// milliseconds in which a compiler registers its handlers one by one, between the last of them and ours.
 #pragma once
 
 #include <atomic>
@@ -17,9 +18,16 @@ namespace kiln::runtime {
 class HoldsExit {
  public:
   HoldsExit();
+  /// Holds nothing then, and does not fail.
+  struct UnlessTooLate {};
+  explicit HoldsExit(UnlessTooLate);
+  bool holds() const { return holds_; }
   HoldsExit(const HoldsExit&) = delete;
   HoldsExit& operator=(const HoldsExit&) = delete;
   ~HoldsExit();
+
+ private:
+  bool holds_ = true;
 };
 
 /// Counts the first uses of a library.
@@ -56,12 +64,15 @@ class KeepsHandlerLast {
   KeepsHandlerLast(const KeepsHandlerLast&) = delete;
   KeepsHandlerLast& operator=(const KeepsHandlerLast&) = delete;
   ~KeepsHandlerLast();
+  /// Between the two, handlers may be registered by anything. At the end ours is the last.
+  void begin();
+  void end();
 };
 
 /// CompileError where the process has begun to end. Between the loading of a library and its use.
 void refuse_while_exiting();
 
-/// From now on the end of this thread waits while a library is loaded, up to half a second: exit runs the destructors
+/// From now on the end of this thread waits while a library is loaded, up to 150 ms: exit runs the destructors
 /// of a thread's objects first, so where this thread calls exit, our handler is then the last. Cheap after the first
 /// call.
 void watch_end_of_thread();
