@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 folder=${1:-build/gpu}
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem --format=csv,noheader || { echo "no NVIDIA GPU here"; exit 1; }
 status=0
-for name in elementwise reductions stencil gather call_cost first_call tuning large; do
+for name in elementwise reductions lengths stencil gather call_cost first_call tuning large; do
   echo "== $name"
   KILN_DEVICE=cuda:0 timeout 240 "$folder/bin/$name" || status=1
 done

@@ -83,6 +83,15 @@ class MeetingRanges {
 
   std::vector<Range> ranges_;
 };
+/// Are two inputs views of one memory, which may then be neighbours?
+bool shares_memory(const Handle* inputs, unsigned count) {
+  if (count > quadratic_limit) return true;
+  for (unsigned i = 1; i < count; ++i)
+    for (unsigned j = 0; j < i; ++j)
+      if (inputs[j].storage == inputs[i].storage) return true;
+  return false;
+}
+
 constexpr std::size_t head_words = 3, launch_words = 6;
 
 /// Two lanes, so that one multiplication need not wait for the one before it.
@@ -156,7 +165,8 @@ CallKey::CallKey(const detail::Call& call, runtime::DeviceId current) {
   at = write_scalars(at, call);
   if (call.launch) at = write_launch(at, *call.launch);
   at = write_overlaps(at, call);
-  at = write_neighbours(at, call);
+  if (shares_memory(call.inputs, call.input_count)) [[unlikely]]
+    at = write_neighbours(at, call);
   size_ = static_cast<unsigned>(at - words_);
   hash_ = hash_of(words_, size_);
 }
@@ -185,7 +195,7 @@ std::uint64_t* CallKey::write_inputs(std::uint64_t* at, const detail::Call& call
   unsigned few[quadratic_limit];
   std::unique_ptr<unsigned[]> many;
   unsigned* merged = few;
-  if (call.input_count > quadratic_limit) {
+  if (call.input_count > quadratic_limit) [[unlikely]] {
     many = std::make_unique<unsigned[]>(call.input_count);
     merged = many.get();
   }
@@ -237,7 +247,7 @@ std::uint64_t* CallKey::write_scalars(std::uint64_t* at, const detail::Call& cal
 std::uint64_t* CallKey::write_overlaps(std::uint64_t* at, const detail::Call& call) {
   const auto note = [&](const Handle& other, const Handle& target, std::uint64_t pair) {
     const bool identical = other.data == target.data && other.layout == target.layout;
-    if (!other.layout || (!identical && !ranges_meet(other, target))) return;
+    if (!identical && (!other.layout || !ranges_meet(other, target))) return;
     at = make_room(at, 2);
     *at++ = pair << 1 | identical;
     if (!identical) *at++ = address_of(other) - address_of(target);

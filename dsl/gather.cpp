@@ -91,18 +91,19 @@ NodeId record_structured(detail::Recorder& recorder, const Instruction* code, co
 
 Gathered::Gathered(const detail::Parts* parts, unsigned count, detail::Where where)
     : parts_(parts), part_count_(count) {
-  if (has_fragments(parts, count)) {
-    fragments_ = fragments_below(parts, count);
-    for (unsigned i = 0; i < fragments_.size(); ++i) numbers_.emplace_back(fragments_[i], i);
-    std::sort(numbers_.begin(), numbers_.end());
-  }
+  if (has_fragments(parts, count)) [[unlikely]]
+    number_fragments();
   for (unsigned p = 0; p < count; ++p) {
+    const detail::Parts& part = parts[p];
     const Base base{inputs_.size(), scalars_.size()};
     bases_.push(base);
-    const Program program{parts[p].code, parts[p].slots, parts[p].size, base};
-    walk(program);
-    if (!where_.file && program.size && is_placed(program.code[program.size - 1].kind))
-      where_ = place_of(program.code, program.slots, program.size, program.size - 1);
+    if (part.size == 1 && part.code->kind == Instruction::input) {  // an argument that is an array
+      inputs_.push(handle_of(*part.slots));
+      continue;
+    }
+    walk({part.code, part.slots, part.size, base});
+    if (!where_.file && part.size && is_placed(part.code[part.size - 1].kind))
+      where_ = place_of(part.code, part.slots, part.size, part.size - 1);
   }
   if (!where_.file) where_ = where;
   for (const detail::Fragment* fragment : fragments_) {
@@ -112,26 +113,32 @@ Gathered::Gathered(const detail::Parts* parts, unsigned count, detail::Where whe
   }
 }
 
+void Gathered::number_fragments() {
+  fragments_ = fragments_below(parts_, part_count_);
+  for (unsigned i = 0; i < fragments_.size(); ++i) numbers_.emplace_back(fragments_[i], i);
+  std::sort(numbers_.begin(), numbers_.end());
+}
+
 void Gathered::walk(const Program& program) {
-  for (std::size_t i = 0; i < program.size; ++i) {
-    const Slot& slot = program.slots[i];
-    switch (program.code[i].kind) {
+  const Slot* slot = program.slots;
+  for (const Instruction *step = program.code, *const end = step + program.size; step != end; ++step, ++slot) {
+    switch (step->kind) {
       case Instruction::input:
       case Instruction::iota:
-        inputs_.push(handle_of(slot));
+        inputs_.push(handle_of(*slot));
         break;
       case Instruction::parameter:
       case Instruction::argument:
-        scalars_.push(scalar_of(slot, program.code[i].source));
+        scalars_.push(scalar_of(*slot, step->source));
         break;
       case Instruction::literal:
       case Instruction::constant:
       case Instruction::structure:
-        tags_.push(tag_of(slot.words[0]));
-        tags_.push(tag_of(slot.words[1]));
+        tags_.push(tag_of(slot->words[0]));
+        tags_.push(tag_of(slot->words[1]));
         break;
       case Instruction::fragment:
-        tags_.push(tag_of(number_of(fragment_of(slot))));
+        tags_.push(tag_of(number_of(fragment_of(*slot))));
         break;
       default:
         break;

@@ -40,6 +40,7 @@ class Gathered {
     std::size_t size;
     Base base;
   };
+  void number_fragments();
   void walk(const Program& program);
   detail::NodeId run(detail::Recorder& recorder, const Program& program,
                      const std::vector<detail::NodeId>& nodes) const;

@@ -5,16 +5,16 @@
 #
 # Needed: a C++20 compiler, CMake 3.25, Ninja, fmt, GoogleTest, Python 3. Wanted, and left out with a line that says so where they
 # cannot be had: LLVM (without it no CPU device), ccache, mold, NumPy in build/venv. `lint` needs clang, clang-format and clang-tidy
-# 19 too. As root packages are installed with apt (Debian 12, Ubuntu 24.04); otherwise, and where that fails, the one line to run is
+# 19 too, and wants valgrind. As root packages are installed with apt (Debian 12, Ubuntu 24.04); otherwise, and where that fails, the one line to run is
 # printed. What could not be had is not tried again until `again`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 given_up=build/.packages-given-up
-essential=(g++ cmake ninja-build libfmt-dev libgtest-dev python3)
+essential=(g++ cmake ninja-build libfmt-dev libgtest-dev python3) wanted=(zlib1g-dev libzstd-dev ccache mold python3-venv)
 for argument in "$@"; do
   case $argument in
-    lint) essential+=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev) ;;
+    lint) essential+=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev) wanted+=(valgrind) ;;
     again) rm -f "$given_up" "$given_up.numpy" ;;
     '') ;;
     *) echo "usage: tools/deps.sh [lint] [again]" >&2; exit 2 ;;
@@ -72,7 +72,7 @@ find_missing() {
   missing=() left_out=()
   for package in "${essential[@]}"; do is_there "$package" || missing+=("$package"); done
   if ! is_there llvm-19-dev; then left_out+=("$(llvm_package)"); fi
-  for package in zlib1g-dev libzstd-dev ccache mold python3-venv; do is_there "$package" || left_out+=("$package"); done
+  for package in "${wanted[@]}"; do is_there "$package" || left_out+=("$package"); done
 }
 nothing_is_missing() { [ ${#missing[@]} -eq 0 ] && [ ${#left_out[@]} -eq 0 ]; }
 gave_up_on_these() { [ -e "$given_up" ] && [ "$(cat "$given_up")" = "${missing[*]} ${left_out[*]}" ]; }
