@@ -245,7 +245,7 @@ runtime::Storage* temporary_for(const Plan& plan, const Call& call, std::uint64_
 
 void run_plan(const Plan& plan, const Call& call) {
   const runtime::NativeStream stream =
-      call.launch && call.launch->has_stream ? call.launch->stream : current_stream(plan.device);
+      call.launch && call.launch->has_stream ? checked_stream(call.launch->stream) : current_stream(plan.device);
   if (!plan.non_negative.empty()) [[unlikely]]
     check_exponents(plan, call);
   if (plan.launches.size() > 1) [[unlikely]]

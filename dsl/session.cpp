@@ -44,7 +44,14 @@ runtime::NativeStream current_stream(runtime::DeviceId device) {
 void set_current_stream(runtime::DeviceId device, runtime::NativeStream stream) {
   if (device.kind == runtime::DeviceKind::cpu) return;
   check_index(device);
-  state.streams[device.index] = stream;
+  state.streams[device.index] = checked_stream(stream);
+}
+
+void fail_stream_of_thread() {
+  fail<DeviceError>(
+      "CU_STREAM_PER_THREAD (handle 2) cannot be used: it is another stream in each thread, and kiln orders the "
+      "release of "
+      "memory by streams. Make a stream per thread: kl::Stream, or cuStreamCreate and kl::Stream::wrap");
 }
 
 }  // namespace kiln::dsl

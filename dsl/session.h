@@ -1,6 +1,8 @@
 // dsl/session.h -- what a thread works with: its current device and its current stream of each device.
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/runtime.h"
 
 namespace kiln::dsl {
@@ -24,5 +26,14 @@ void set_current_device(runtime::DeviceId device);
 /// The stream that this thread's work on `device` goes to; null on the CPU.
 runtime::NativeStream current_stream(runtime::DeviceId device);
 void set_current_stream(runtime::DeviceId device, runtime::NativeStream stream);
+
+/// DeviceError for CUDA's per-thread default stream (CU_STREAM_PER_THREAD, handle 2): one handle for another stream in
+/// each thread, so who last used an array could not be told when its memory is given back.
+[[noreturn]] void fail_stream_of_thread();
+inline runtime::NativeStream checked_stream(runtime::NativeStream stream) {
+  if (stream == reinterpret_cast<runtime::NativeStream>(std::uintptr_t{2})) [[unlikely]]
+    fail_stream_of_thread();
+  return stream;
+}
 
 }  // namespace kiln::dsl

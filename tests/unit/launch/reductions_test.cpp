@@ -59,6 +59,19 @@ TEST_F(FakeGpu, RowsThatOneBlockJoinsNeedNeither) {
   EXPECT_EQ(count("cuStreamGetId"), 0);
 }
 
+/// D04: one handle that is another stream in each thread would share what belongs to a stream.
+TEST_F(FakeGpu, ThePerThreadStreamIsRefused) {
+  const Stream per_thread = Stream::wrap(reinterpret_cast<void*>(std::uintptr_t{2}));
+  const auto refusal = [](const std::string& text) { return text.find("CU_STREAM_PER_THREAD") != text.npos; };
+  EXPECT_TRUE(refusal(message_of<DeviceError>([&] { const StreamGuard scope(per_thread); })));
+  const auto f = jit([](auto a) { return a * 2; });
+  const auto x = ones<float>({8});
+  EXPECT_TRUE(refusal(message_of<DeviceError>([&] { f[{.stream = per_thread}](x); })));
+  clear();
+  Array<float> y = f(x);
+  EXPECT_EQ(count("cuLaunchKernel stream=0"), 1) << "the thread's stream is what it was";
+}
+
 TEST_F(FakeGpu, StreamsHaveCountersOfTheirOwn) {
   Array<float> result{Shape()};
   total.into(result)(large);
