@@ -221,6 +221,7 @@ TEST_F(Graphs, AnErrorInTheCapturedWorkEndsTheCapture) {
   EXPECT_NE(message_of<DeviceError>([] { Graph().launch(); }).find("not made by kl::capture"), std::string::npos);
 }
 
+/// D05: a cold kernel is loaded without ending the capture.
 TEST_F(Graphs, KernelsThatAreNotThereYetAreMadeDuringTheCapture) {
   const auto cold = jit([](auto v) { return sqrt(v) * 3 - 7; });
   const RawKernel raw = raw_kernel("cold_raw", "extern \"C\" __global__ void cold_raw(float* x, int n) {}");
