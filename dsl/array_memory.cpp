@@ -103,14 +103,12 @@ void trace_identity(detail::Recorder& recorder, const void* environment, detail:
   outputs[0] = detail::record_input(recorder, 0, *static_cast<const DType*>(environment));
 }
 
-}  // namespace
-
-OwnedHandle copy_by_kernel(const Handle& source) {
+/// Into `result`, which is empty or has elements of the source's carrier.
+void run_copy(const Handle& source, Handle& result) {
   static detail::Site sites[dtype_count];  // one expression per element type
   const DType type = carrier(source.layout->dtype);
   const Handle input = reinterpreted(source, type);
-  Handle result;
-  detail::Target target{&result, type, true};
+  detail::Target target{&result, type, result.layout == nullptr};
   detail::Call call;
   call.inputs = &input;
   call.input_count = 1;
@@ -120,6 +118,18 @@ OwnedHandle copy_by_kernel(const Handle& source) {
   call.environment = &type;
   call.name = "copy";
   detail::execute(sites[static_cast<int>(type)], call);
+}
+
+}  // namespace
+
+void copy_by_kernel(const Handle& source, const Handle& to) {
+  Handle result = reinterpreted(to, carrier(to.layout->dtype));
+  run_copy(source, result);
+}
+
+OwnedHandle copy_by_kernel(const Handle& source) {
+  Handle result;
+  run_copy(source, result);
   if (!result.layout) return {};  // only recorded
   OwnedHandle owner(result);
   const Handle copied = reinterpreted(owner.get(), source.layout->dtype);

@@ -1,6 +1,5 @@
 // dsl/device.cpp -- devices, streams and events behind the public headers.
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
 #include <kiln/detail/bridge.h>
@@ -10,6 +9,7 @@
 #include "runtime/recording.h"
 #include "runtime/retirement.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 namespace {
@@ -47,21 +47,19 @@ const DeviceInfo& info_of(DeviceId device) {
   return *info;
 }
 
-/// Streams made for kl::Stream. Leaked on purpose: nothing is torn down at exit.
+/// Streams made for kl::Stream.
 struct StreamPool {
   struct Entry {
     DeviceId device;
     NativeStream stream = nullptr;
     bool in_use = false;
   };
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<Entry> entries;
 };
 
-StreamPool& pool() {
-  static StreamPool& instance = *new StreamPool;
-  return instance;
-}
+constinit Leaked<StreamPool> the_pool;
+StreamPool& pool() { return the_pool.get(); }
 
 NativeStream take_stream(DeviceId device) {
   runtime::Backend& backend = runtime::backend(device);

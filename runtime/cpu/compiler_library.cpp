@@ -3,14 +3,16 @@
 
 #include <dlfcn.h>
 
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "runtime/exit_order.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -95,10 +97,17 @@ CompilerLibrary load() {
 
 const CompilerLibrary& compiler_library() {
   // A failed load is tried again at the next use: the user may have put the file there in the meantime.
-  static std::mutex mutex;
+  static constinit ForkSafeMutex mutex;
   static const CompilerLibrary* loaded = nullptr;
   const std::lock_guard lock(mutex);
-  if (!loaded) loaded = new CompilerLibrary(load());
+  if (!loaded) {
+    const HoldsExit hold;
+    {
+      const RegistersHandlers handlers;
+      loaded = new CompilerLibrary(load());
+    }
+    refuse_while_exiting();
+  }
   return *loaded;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/graph_backend.h"
 #include "runtime/kernel_limit.h"
 #include "runtime/runtime.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 
@@ -99,11 +100,11 @@ class CudaBackend final : public Backend {
   CUmemoryPool pool_ = nullptr;
   int max_shared_ = 0;
   DeviceInfo info_;
-  std::mutex context_mutex_;
+  ForkSafeMutex context_mutex_;
   CUcontext primary_ = nullptr;  // retained, again after the host has reset it; never released
   std::vector<CUdevice> peers_;
   std::once_flag pool_once_;
-  std::mutex kernels_mutex_;
+  ForkSafeMutex kernels_mutex_;
   struct Loaded {
     std::shared_ptr<const LoadedKernel> kernel;
     std::list<const std::string*>::iterator place;
@@ -117,7 +118,7 @@ class CudaBackend final : public Backend {
     std::uint32_t count = 0;
   };
   const std::unique_ptr<GraphBackend> graphs_;
-  std::mutex counters_mutex_;
+  ForkSafeMutex counters_mutex_;
   // By the driver's numbers of the context, whose end takes the memory along, and of the stream.
   std::map<std::pair<unsigned long long, unsigned long long>, StreamCounters> counters_;
 };

@@ -71,72 +71,27 @@ Real real_value(Op op, Real x, Real y, Real z) {
 template <class T>
 bool integer_value(Op op, T x, T y, T z, T& result) {
   const Int a = x, b = y, c = z;
-  const auto set = [&](Int value) {
-    result = reference::wrap<T>(value);
-    return true;
-  };
   switch (op) {
-    case Op::add:
-      return set(a + b);
-    case Op::sub:
-      return set(a - b);
-    case Op::mul:
-      return set(a * b);
-    case Op::div:
-      return set(reference::truncate_divide(a, b));
-    case Op::mod:
-      return set(reference::truncate_modulo(a, b));
-    case Op::neg:
-      return set(-a);
-    case Op::fmod:
-      return set(reference::truncate_modulo(a, b));
-    case Op::floor_divide:
-      return set(reference::floor_divide(a, b));
-    case Op::remainder:
-      return set(reference::remainder(a, b));
-    case Op::pow:
-      return set(reference::integer_power<T>(x, y));
-    case Op::fma:
-      return set(a * b + c);
-    case Op::abs:
-      return set(a < 0 ? -a : a);
-    case Op::sign:
-      return set((a > 0) - (a < 0));
-    case Op::bit_and:
-      return set(a & b);
-    case Op::bit_or:
-      return set(a | b);
-    case Op::bit_xor:
-      return set(a ^ b);
-    case Op::bit_not:
-      return set(~a);
-    case Op::shl:
-      return set(reference::shift_left<T>(x, y));
-    case Op::shr:
-      return set(reference::shift_right<T>(x, y));
-    case Op::where:
-      return set(a != 0 ? b : c);
-    case Op::minimum:
-    case Op::fmin:
-      return set(a < b ? a : b);
-    case Op::maximum:
-    case Op::fmax:
-      return set(a > b ? a : b);
-    case Op::clip:
-      return set(std::min(std::max(a, b), c));
-    case Op::relu:
-      return set(a > 0 ? a : 0);
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-    case Op::trunc:
-    case Op::real:
-    case Op::conj:
-      return set(a);
-    case Op::imag:
-      return set(0);
-    default:
-      return false;
+#define KILN_INTEGER(id, value)              \
+  case Op::id:                               \
+    result = reference::wrap<T>(Int{value}); \
+    return true;
+    // clang-format off
+    KILN_INTEGER(add, a + b) KILN_INTEGER(sub, a - b) KILN_INTEGER(mul, a * b) KILN_INTEGER(neg, -a)
+    KILN_INTEGER(div, reference::truncate_divide(a, b)) KILN_INTEGER(mod, reference::truncate_modulo(a, b))
+    KILN_INTEGER(fmod, reference::truncate_modulo(a, b)) KILN_INTEGER(floor_divide, reference::floor_divide(a, b))
+    KILN_INTEGER(remainder, reference::remainder(a, b)) KILN_INTEGER(pow, reference::integer_power<T>(x, y))
+    KILN_INTEGER(fma, a * b + c) KILN_INTEGER(abs, a < 0 ? -a : a) KILN_INTEGER(sign, (a > 0) - (a < 0))
+    KILN_INTEGER(bit_and, a & b) KILN_INTEGER(bit_or, a | b) KILN_INTEGER(bit_xor, a ^ b) KILN_INTEGER(bit_not, ~a)
+    KILN_INTEGER(shl, reference::shift_left<T>(x, y)) KILN_INTEGER(shr, reference::shift_right<T>(x, y))
+    KILN_INTEGER(where, a != 0 ? b : c) KILN_INTEGER(minimum, a < b ? a : b) KILN_INTEGER(fmin, a < b ? a : b)
+    KILN_INTEGER(maximum, a > b ? a : b) KILN_INTEGER(fmax, a > b ? a : b)
+    KILN_INTEGER(clip, std::min(std::max(a, b), c)) KILN_INTEGER(relu, a > 0 ? a : 0) KILN_INTEGER(floor, a)
+    KILN_INTEGER(ceil, a) KILN_INTEGER(round, a) KILN_INTEGER(trunc, a) KILN_INTEGER(real, a) KILN_INTEGER(conj, a)
+    KILN_INTEGER(imag, 0)
+    // clang-format on
+#undef KILN_INTEGER
+                                                    default : return false;
   }
 }
 
