@@ -8,6 +8,7 @@
 #include "dsl/foreign.h"
 #include "runtime/device_allocator.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln {
 namespace {
@@ -29,7 +30,7 @@ class HostAllocator final : public runtime::DeviceAllocator {
 
 /// Those that were set, for what they gave goes back to them, at exit too: never destroyed.
 struct Kept {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<std::unique_ptr<HostAllocator>> allocators;
 };
 Kept& kept() {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 namespace {
@@ -19,7 +20,7 @@ struct Block {
 };
 
 struct Blocks {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<const void*, Block> blocks;  // that hosts gave
   std::atomic<std::size_t> count{0};              // programs without a host's allocator pay a load
 };

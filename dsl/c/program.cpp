@@ -5,6 +5,7 @@
 #include <set>
 
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl::c {
 
@@ -55,7 +56,7 @@ Step Program::operator[](std::size_t step) const {
 const char* kept_file_name(const char* name) {
   if (!name) return nullptr;
   struct Names {
-    std::mutex mutex;
+    ForkSafeMutex mutex;
     std::set<std::string, std::less<>> names;
   };
   static Names& kept = *new Names;  // leaked: messages may name files while the process exits
