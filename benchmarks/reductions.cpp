@@ -3,12 +3,16 @@
 //
 //   reductions [PART OF A NAME] ...
 //
-// The sums of every shape of 2^27 elements run only if asked for: reductions sweep.
+// The sums of every shape of 2^27 elements run only if asked for: reductions sweep. Their results are compared with
+// sums in f64; the program fails where one is wrong.
 #include <kiln/kiln.h>
 
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "benchmarks/support/measure.h"
 
@@ -57,25 +61,57 @@ void partial_sums() {
           [&] { kl::eval(kl::tie(mean, var), kl::mean(x, 0), kl::var(x, 0)); });
 }
 
-/// 2^27 elements as few long to many short rows: no shape, and no form of the full sum, may be slow.
+bool all_right = true;
+
+/// Results beside sums in f64 of positive numbers: within log2(n) roundings of f32, as kiln promises.
+void compare(const std::string& name, const kl::Array<float>& out, const std::vector<double>& want, double terms) {
+  const std::vector<float> got = out.to_host();
+  const double most = std::log2(terms) * 0x1p-24;
+  bool right = got.size() == want.size();
+  for (std::size_t i = 0; right && i < want.size(); ++i) right = std::fabs(double(got[i]) - want[i]) <= most * want[i];
+  if (!right) std::printf("%s: WRONG RESULTS\n", name.c_str());
+  all_right = all_right && right;
+}
+
+std::vector<double> sums_of_rows(const std::vector<float>& x, std::size_t columns) {
+  std::vector<double> sums(x.size() / columns, 0.0);
+  for (std::size_t i = 0; i < x.size(); ++i) sums[i / columns] += double(x[i]);
+  return sums;
+}
+std::vector<double> sums_of_columns(const std::vector<float>& x, std::size_t columns) {
+  std::vector<double> sums(columns, 0.0);
+  for (std::size_t i = 0; i < x.size(); ++i) sums[i % columns] += double(x[i]);
+  return sums;
+}
+
+/// 2^27 elements as few long to many short rows: no shape, and no form of the full sum, may be slow, or wrong.
 void sweep() {
   const int bits = on_gpu() ? 27 : 23;
   const kl::Array<float> x = random<float>({std::int64_t{1} << bits});
+  const std::vector<float> host = x.to_host();
   kl::Array<float> out;
   for (int k = 5; k <= bits - 5; ++k) {
-    const auto view = x.reshape({std::int64_t{1} << k, std::int64_t{1} << (bits - k)});
+    const std::size_t rows = std::size_t{1} << k, columns = std::size_t{1} << (bits - k);
+    const auto view = x.reshape({std::int64_t(rows), std::int64_t(columns)});
     for (const int axis : {0, 1}) {
+      const std::string name = "sweep_2^" + std::to_string(k) + "_axis_" + std::to_string(axis);
       out = kl::sum(view, axis);
-      measure("sweep_2^" + std::to_string(k) + "_axis_" + std::to_string(axis), 4.0 * double(x.size() + out.size()),
-              Limit::read, [&] { out = kl::sum(view, axis); });
+      compare(name, out, axis ? sums_of_rows(host, columns) : sums_of_columns(host, columns),
+              double(axis ? columns : rows));
+      measure(name, 4.0 * double(x.size() + out.size()), Limit::read, [&] { out = kl::sum(view, axis); });
     }
   }
   const auto square = x.reshape({std::int64_t{1} << 13, std::int64_t{1} << (bits - 13)});
   const double bytes = 4.0 * double(x.size());
-  kl::Array<float> full;
-  measure("sweep_full", bytes, Limit::read, [&] { full = kl::sum(square); });
-  measure("sweep_full_transposed", bytes, Limit::read, [&] { full = kl::sum(square.t()); });
-  measure("sweep_full_keepdims", bytes, Limit::read, [&] { out = kl::sum(square, kl::keepdims); });
+  const std::vector<double> total = sums_of_rows(host, host.size());
+  const auto full = [&](const char* name, const auto& sum) {
+    out = sum;
+    compare(name, out, total, double(host.size()));
+    measure(name, bytes, Limit::read, [&] { out = sum; });
+  };
+  full("sweep_full", kl::sum(square));
+  full("sweep_full_transposed", kl::sum(square.t()));
+  full("sweep_full_keepdims", kl::sum(square, kl::keepdims));
 }
 
 template <class T>
@@ -146,5 +182,5 @@ int main(int argc, char** argv) {
   partial_sums();
   rows();
   if (!benchmarks::everything_is_wanted() && wanted("sweep")) sweep();
-  return 0;
+  return all_right ? 0 : 1;
 }

@@ -64,27 +64,48 @@ std::optional<PlannedCall> try_draft(const Trace& trace, const detail::Call& cal
   }
 }
 
-[[noreturn]] void fail_missing(const std::vector<PlannedCall>& attempts, const detail::Call& call,
-                               const Machine& device) {
+/// Why one kernel of one plan is in no bundle.
+struct Missing {
+  std::string entry, expression;
+  runtime::BundleRejection rejection;
+};
+
+std::vector<Missing> missing_kernels(const std::vector<PlannedCall>& attempts, const detail::Call& call) {
   const CodeFlags flags = flags_of(call);
-  std::string name;
-  std::vector<std::string> rejections;
+  std::vector<Missing> all;
   for (const PlannedCall& attempt : attempts) {
     for (const DraftKernel& kernel : attempt.draft.kernels) {
       const KernelSource source = emit(kernel.kernel, kernel.schedule, attempt.machine, flags);
-      std::vector<std::string> reasons;
+      std::vector<runtime::BundleRejection> reasons;
       if (runtime::find_in_bundles(source, compile_options(attempt.machine, flags), &reasons)) continue;
-      if (name.empty()) name = source.entry;
-      for (std::string& reason : reasons) {
-        if (source.entry != name) reason += fmt::format(" (kernel {})", source.entry);
-        if (std::find(rejections.begin(), rejections.end(), reason) == rejections.end())
-          rejections.push_back(std::move(reason));
-      }
+      for (runtime::BundleRejection& reason : reasons)
+        all.push_back({source.entry, source.expression, std::move(reason)});
     }
+  }
+  return all;
+}
+
+[[noreturn]] void fail_missing(const std::vector<PlannedCall>& attempts, const detail::Call& call,
+                               const Machine& device) {
+  const std::vector<Missing> all = missing_kernels(attempts, call);
+  const std::string name = all.empty() ? "" : all.front().entry;
+  std::vector<std::string> lines;
+  for (const Missing& missing : all) {
+    // What a bundle holds in place of the kernel of one plan says nothing where it has that of another plan.
+    const bool is_answered = !missing.rejection.is_candidate && !missing.rejection.bundle.empty() &&
+                             std::any_of(all.begin(), all.end(), [&](const Missing& other) {
+                               return other.rejection.is_candidate &&
+                                      other.rejection.bundle == missing.rejection.bundle &&
+                                      other.expression == missing.expression;
+                             });
+    if (is_answered) continue;
+    std::string line = to_text(missing.rejection);
+    if (missing.entry != name) line += fmt::format(" (kernel {})", missing.entry);
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
   }
   const std::string user = (call.name ? call.name : "an expression") + place(call.where);
   fail<CompileError>("{}",
-                     runtime::missing_kernel_text(fmt::format("kernel {} of {}", name, user), device.arch, rejections));
+                     runtime::missing_kernel_text(fmt::format("kernel {} of {}", name, user), device.arch, lines));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // dsl/convert.cpp -- scalar conversion with range checks; no locale, no rounding mode, no allocation on success.
 #include "dsl/convert.h"
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 
 #include "dsl/shapes.h"
 #include "support/check.h"
+#include "support/float_environment.h"
 
 namespace kiln::dsl {
 namespace {
@@ -150,11 +152,19 @@ bool store_floating(const Value& value, DType to, unsigned char* out) {
   }
 }
 
-}  // namespace
+/// Numbers that f32 and f64 hold: neither the thread's rounding mode nor what it traps can matter. Most numbers of
+/// calls are such, and spared the time of setting both.
+bool is_exact(const Value& value, DType to) {
+  if (to != DType::f32 && to != DType::f64) return false;
+  constexpr int most = 1 << 24;
+  if (value.form == Value::Form::signed_integer) return value.i >= -most && value.i <= most;
+  if (value.form == Value::Form::unsigned_integer) return value.u <= most;
+  const auto bits = std::bit_cast<std::uint64_t>(value.real);
+  const std::uint64_t exponent = bits >> 52 & 0x7ff;  // 1023: 2^0; f32 has -126 to 127
+  return to == DType::f64 || bits << 1 == 0 || (bits << 35 == 0 && exponent >= 897 && exponent <= 1150);
+}
 
-bool convert_scalar(const detail::ScalarArgument& from, DType to, unsigned char* out) {
-  const Value value = value_of(from);
-  if (is_complex(from.type) && !is_complex(to)) return false;
+bool convert(const Value& value, DType to, unsigned char* out) {
   switch (to) {
     case DType::b1:
       out[0] = value.form == Value::Form::signed_integer ? value.i != 0 : as_double(value) != 0;
@@ -186,6 +196,17 @@ bool convert_scalar(const detail::ScalarArgument& from, DType to, unsigned char*
     default:
       return store_floating(value, to, out);
   }
+}
+
+}  // namespace
+
+bool convert_scalar(const detail::ScalarArgument& from, DType to, unsigned char* out) {
+  const Value value = value_of(from);
+  if (is_complex(from.type) && !is_complex(to)) return false;
+  if (is_exact(value, to)) [[likely]]
+    return convert(value, to, out);
+  const DefaultFloatEnvironment environment;
+  return convert(value, to, out);
 }
 
 bool is_negative(const detail::ScalarArgument& scalar) {

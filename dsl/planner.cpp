@@ -150,7 +150,7 @@ void compile(Launch& launch, const DraftKernel& draft, const Machine& machine, c
     return is_known ? compile_tuned(launch, draft, machine, flags)
                     : compiled_kernel(draft.kernel, draft.schedule, machine, flags);
   });
-  launch.kernel = launch.compiled->loaded;
+  launch.kernel = launch.compiled->loaded.get();
   launch.tuning = join_tuning(draft, machine, flags, launch.compiled, launch.shape);
 }
 

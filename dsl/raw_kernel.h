@@ -31,7 +31,7 @@ struct RawVariant {
   unsigned default_block = 0;  ///< without dynamic shared memory
   // On a device that is here.
   runtime::Backend* backend = nullptr;
-  const runtime::LoadedKernel* loaded = nullptr;
+  std::shared_ptr<const runtime::LoadedKernel> loaded;
   std::shared_ptr<SpecializationRecord> record;
 
   runtime::BlockUse use(unsigned threads, std::uint32_t dynamic_bytes) const {

@@ -284,7 +284,8 @@ std::int64_t bytes_of_arrays(const detail::RawArgument* arguments, unsigned coun
 [[gnu::cold]] void record_launch(runtime::Recording& capture, const Launching& l, const RawVariant& variant,
                                  const LaunchShape& shape, runtime::NativeStream stream) {
   runtime::RecordedLaunch recorded;
-  recorded.kernel = variant.loaded;
+  recorded.kernel = variant.loaded.get();
+  recorded.owner = variant.loaded;
   recorded.shape = shape;
   for (unsigned i = 0; i < l.count; ++i) {
     const auto* const bytes = static_cast<const unsigned char*>(l.arguments[i].bytes);

@@ -191,6 +191,10 @@ Chosen chosen(const Launch& launch) {
                                                   runtime::NativeStream stream) {
   runtime::RecordedLaunch recorded;
   recorded.kernel = choice.kernel;
+  if (launch.tuning)
+    recorded.owner = launch.tuning;
+  else
+    recorded.owner = launch.compiled;
   recorded.shape = *choice.shape;
   recorded.parameters.emplace_back(block, block + launch.image.size());
   for (const PointerPatch& pointer : launch.pointers) recorded.pointers.push_back({0, pointer.at});

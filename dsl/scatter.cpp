@@ -133,9 +133,8 @@ class Scattered {
       Scattered(sites_, call_, target_, indices_.parts(), updates_.parts(), nullptr, where_).record_other_ways(device);
     if (may_meet(indices_.parts(), target_)) compute(indices_, sites_.indices);
     if (may_meet(updates_.parts(), target_)) compute(updates_, sites_.updates);
-    const bool cuda = trace_.report ? trace_.report->is_cuda() : device.kind == runtime::DeviceKind::cuda;
-    if (cuda && is_exact()) return in_one_kernel(target_);
-    if (cuda && is_number(updates_.parts())) return counted();
+    if (is_cuda(device) && is_exact()) return in_one_kernel(target_);
+    if (is_cuda(device) && is_number(updates_.parts())) return counted();
     sorted(device);
   }
 
@@ -168,8 +167,16 @@ class Scattered {
   }
 
  private:
-  /// The order of the updates does not matter.
-  bool is_exact() const { return is_integer(call_.type) || call_.operation != Scattering::add || call_.unordered; }
+  /// The order of the updates does not matter. To f16 and bf16 it does: sums that are rounded after each update stick,
+  /// at 2048 and 256 for updates of 1.
+  bool is_exact() const {
+    const bool rounds_each = call_.type == DType::f16 || call_.type == DType::bf16;
+    return is_integer(call_.type) || call_.operation != Scattering::add || (call_.unordered && !rounds_each);
+  }
+
+  bool is_cuda(runtime::DeviceId device) const {
+    return trace_.report ? trace_.report->is_cuda() : device.kind == runtime::DeviceKind::cuda;
+  }
 
   void resolve_shapes() {
     const Shape target = dsl::shape_of(*target_.layout);
@@ -246,9 +253,14 @@ class Scattered {
     }
     job.bins = shape.extents[trace_.axis];
     job.count = element_count("scatter", trace_.indices, where_);
-    if (job.bins >= INT32_MAX || job.count >= INT32_MAX)
-      fail<ShapeError>("a scatter of {} updates into {} places{}: 2^31 is more than it can sort; scatter in parts",
-                       job.count, job.bins, place(where_));
+    if (is_cuda(device) && (job.bins >= INT32_MAX || job.count >= INT32_MAX))
+      fail<ShapeError>(
+          "a scatter_add of {} updates into {} places of {}{}: a GPU sorts the updates of floating and complex "
+          "targets, "
+          "and there must be fewer than 2^31 - 1 updates and places; add to parts of the target, or, unless it is of "
+          "f16 "
+          "or bf16, with kl::unordered",
+          job.count, job.bins, name_of(job.type), place(where_));
     const OwnedHandle keys = evaluate_keys(sites_.counts, trace_, device, indices_.parts(), where_);
     OwnedHandle computed;
     std::optional<Handle> updates = as_it_lies();
@@ -257,7 +269,10 @@ class Scattered {
       updates = computed.get();
     }
     job.one_update = is_number(updates_.parts());
-    job.keys = static_cast<const std::int32_t*>(keys.get().data);
+    if (has_far_keys(trace_))
+      job.far_keys = static_cast<const std::int64_t*>(keys.get().data);
+    else
+      job.keys = static_cast<const std::int32_t*>(keys.get().data);
     job.updates = updates->data;
     job.target = target.handle().data;
     if (trace_.report) {

@@ -14,6 +14,7 @@ struct ScatterJob {
   DType type = DType::f32;
   std::int64_t outer = 1, bins = 0, inner = 1, count = 0;
   const std::int32_t* keys = nullptr;
+  const std::int64_t* far_keys = nullptr;  ///< instead of `keys`, for more bins than i32 counts; on the CPU only
   const void* updates = nullptr;
   bool one_update = false;  ///< `updates` is a single element
   void* target = nullptr;

@@ -10,6 +10,7 @@
 #include "dsl/scatter.h"
 #include "runtime/cpu/thread_pool.h"
 #include "support/check.h"
+#include "support/float_environment.h"
 
 namespace kiln::dsl {
 namespace {
@@ -21,32 +22,36 @@ struct Sorted {
   std::vector<std::int64_t> first;  ///< per entry of `bins`, and the end
 };
 
-Sorted sort_by_bin(const ScatterJob& job) {
+template <class Key>
+Sorted sort_by_bin(const ScatterJob& job, const Key* keys) {
   Sorted sorted;
-  const auto is_inside = [&](std::int32_t key) { return key >= 0 && key < job.bins; };
+  const auto is_inside = [&](Key key) { return key >= 0 && key < job.bins; };
   if (job.bins > 4 * job.count + (1 << 20)) {  // few updates of many bins: no table of all bins
     for (std::int64_t i = 0; i < job.count; ++i)
-      if (is_inside(job.keys[i])) sorted.order.push_back(i);
+      if (is_inside(keys[i])) sorted.order.push_back(i);
     std::stable_sort(sorted.order.begin(), sorted.order.end(),
-                     [&](std::int64_t a, std::int64_t b) { return job.keys[a] < job.keys[b]; });
+                     [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
   } else {
     std::vector<std::int64_t> next(static_cast<std::size_t>(job.bins) + 1, 0);
     for (std::int64_t i = 0; i < job.count; ++i)
-      if (is_inside(job.keys[i])) ++next[static_cast<std::size_t>(job.keys[i]) + 1];
+      if (is_inside(keys[i])) ++next[static_cast<std::size_t>(keys[i]) + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
     sorted.order.resize(static_cast<std::size_t>(next.back()));
     for (std::int64_t i = 0; i < job.count; ++i)
-      if (is_inside(job.keys[i]))
-        sorted.order[static_cast<std::size_t>(next[static_cast<std::size_t>(job.keys[i])]++)] = i;
+      if (is_inside(keys[i])) sorted.order[static_cast<std::size_t>(next[static_cast<std::size_t>(keys[i])]++)] = i;
   }
   for (std::size_t at = 0; at < sorted.order.size(); ++at) {
-    const std::int64_t bin = job.keys[sorted.order[at]];
+    const std::int64_t bin = keys[sorted.order[at]];
     if (!sorted.bins.empty() && sorted.bins.back() == bin) continue;
     sorted.bins.push_back(bin);
     sorted.first.push_back(static_cast<std::int64_t>(at));
   }
   sorted.first.push_back(static_cast<std::int64_t>(sorted.order.size()));
   return sorted;
+}
+
+Sorted sort_by_bin(const ScatterJob& job) {
+  return job.far_keys ? sort_by_bin(job, job.far_keys) : sort_by_bin(job, job.keys);
 }
 
 // T in memory, U of updates, A of sums.
@@ -143,6 +148,7 @@ struct Work {
 
   static void run(void* context, std::int64_t begin, std::int64_t end) {
     const Work& work = *static_cast<const Work*>(context);
+    const DefaultFloatEnvironment environment;
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t o = 0; o < work.job.outer; ++o)
         for (std::int64_t c = 0; c < work.job.inner; c += column_block)

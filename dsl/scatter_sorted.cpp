@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -28,13 +29,13 @@ constexpr std::uint32_t grid_limit_y = 65535;
 const runtime::LoadedKernel& loaded(const KernelSource& source, runtime::DeviceId device) {
   struct Loaded {
     std::mutex mutex;
-    std::map<std::pair<int, std::string>, const runtime::LoadedKernel*> kernels;
+    std::map<std::pair<int, std::string>, std::shared_ptr<const runtime::LoadedKernel>> kernels;
   };
   static constinit Leaked<Loaded> loaded_kernels;
   runtime::backend(device).bind_thread();  // refuses a forked child, which may find the mutex locked
   Loaded& all = loaded_kernels.get();
   const std::lock_guard lock(all.mutex);
-  const runtime::LoadedKernel*& kernel = all.kernels[{device.index, source.text}];
+  std::shared_ptr<const runtime::LoadedKernel>& kernel = all.kernels[{device.index, source.text}];
   if (!kernel) {
     const Machine machine = machine_of(device);
     const auto binary = runtime::cached_binary(source, compile_options(machine, {}));

@@ -153,9 +153,9 @@ void trace_keys(Recorder& recorder, const void* environment, const TracedArgumen
   const auto& e = *static_cast<const Environment*>(environment);
   const Recording record{recorder, e.where};
   const Position index = position_of(record, arguments[0].node, arguments[1]);
-  outputs[0] = record.cast(
-      record.op(Op::where, DType::i64, {index.valid, index.position, record.number(arguments[1], DType::i64)}),
-      DType::i32);
+  const NodeId key =
+      record.op(Op::where, DType::i64, {index.valid, index.position, record.number(arguments[1], DType::i64)});
+  outputs[0] = has_far_keys(e.trace) ? key : record.cast(key, DType::i32);
 }
 
 void trace_updates(Recorder& recorder, const void* environment, const TracedArgument* arguments, NodeId* outputs) {
@@ -175,7 +175,8 @@ void trace_counted(Recorder& recorder, const void* environment, const TracedArgu
   outputs[0] = record.cast(record.op(Op::add, type, {record.cast(arguments[0].node, type), sum}), e.trace.type);
 }
 
-constexpr char places_signature = 0, keys_signature = 0, updates_signature = 0, counted_signature = 0;
+constexpr char places_signature = 0, keys_signature = 0, far_keys_signature = 0, updates_signature = 0,
+               counted_signature = 0;
 
 bool is_number(const Parts& parts) { return parts.code[0].kind == Instruction::argument; }
 
@@ -221,13 +222,17 @@ void evaluate_places(detail::Site& site, const ScatterTrace& trace, const detail
   parts.evaluate(site, targets, 2, &trace_places, &e, &places_signature, scatter, trace.report, where);
 }
 
+bool has_far_keys(const ScatterTrace& trace) { return trace.target.shape.extents[trace.axis] >= INT32_MAX; }
+
 OwnedHandle evaluate_keys(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device, const Parts& indices,
                           Where where) {
   PartList parts;
   parts.add(indices);
   parts.add_number(trace.target.shape.extents[trace.axis]);
   const Environment e{trace, where, false};
-  return evaluated(parts, site, DType::i32, trace.indices, device, &trace_keys, e, &keys_signature);
+  const bool far = has_far_keys(trace);
+  return evaluated(parts, site, far ? DType::i64 : DType::i32, trace.indices, device, &trace_keys, e,
+                   far ? &far_keys_signature : &keys_signature);
 }
 
 OwnedHandle evaluate_updates(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device,

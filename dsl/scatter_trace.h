@@ -28,9 +28,12 @@ void evaluate_places(detail::Site& site, const ScatterTrace& trace, const detail
                      const detail::Parts& indices, const detail::Parts& updates, detail::Target* targets,
                      const detail::ScatterTarget* scatter, Where where);
 
-/// i32 numbers of the places along the axis, in C order of the indices; the axis' extent where there is none.
+/// Numbers of the places along the axis, in C order of the indices; the axis' extent where there is none. i32 where
+/// that holds the extent, else i64.
 OwnedHandle evaluate_keys(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device,
                           const detail::Parts& indices, Where where);
+/// True for axes of so many places that their keys are i64.
+bool has_far_keys(const ScatterTrace& trace);
 
 /// The updates in compute_type(trace.type), broadcast to trace.updates in C order; a number is one element.
 OwnedHandle evaluate_updates(detail::Site& site, const ScatterTrace& trace, runtime::DeviceId device,

@@ -9,7 +9,9 @@
 #include "dsl/shapes.h"
 #include "dsl/usage.h"
 #include "runtime/activity.h"
+#include "runtime/kernel_limit.h"
 #include "support/check.h"
+#include "support/float_environment.h"
 
 namespace kiln::dsl {
 namespace {
@@ -51,6 +53,7 @@ std::unique_ptr<const Plan> plan_of(const Trace& trace, const detail::Call& call
 }
 
 std::unique_ptr<const Plan> make_plan(SiteTable& table, const detail::Call& call) {
+  const DefaultFloatEnvironment environment;  // constants are folded, and compilers compute, as at any other time
   const runtime::Planning planning((call.name ? call.name : "expression") + place(call.where));
   const runtime::DeviceId device = device_of_call(call);
   const Machine machine = machine_of(device);
@@ -116,7 +119,8 @@ std::shared_ptr<const Plan> SiteTable::insert(const CallKey& key, std::shared_pt
     if (entry->is(key)) return entry->plan;
   }
   if (const Entry* entry = in_overflow(key)) return entry->plan;
-  if (overflow_.size() >= overflow_limit) overflow_.clear();
+  const bool too_many_kernels = runtime::LoadedCount::now() > runtime::kernel_limit();
+  if (overflow_.size() >= (too_many_kernels ? small_overflow_limit : overflow_limit)) overflow_.clear();
   overflow_.emplace(key.hash(), make_entry(key, plan));
   has_overflow_.store(true, std::memory_order_release);
   return plan;

@@ -52,6 +52,8 @@ class SiteTable {
   static constexpr unsigned slot_count = 64, probes = 8;
   /// Shapes that change on every call would grow the map without end; it starts over at this size.
   static constexpr std::size_t overflow_limit = 4096;
+  /// The same where the process has more kernels than its limit: plans keep theirs loaded.
+  static constexpr std::size_t small_overflow_limit = 128;
 
   struct Entry {
     std::uint64_t hash = 0;

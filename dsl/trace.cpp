@@ -12,6 +12,8 @@
 namespace kiln::dsl {
 namespace {
 
+constexpr std::ptrdiff_t most_traces = 256;  // of one site; the older half goes when there are more
+
 template <class T>
 void append(std::string& text, T value) {
   text.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -129,6 +131,8 @@ std::shared_ptr<const Trace> Traces::get(const detail::Call& call, Signatures* s
     if (entry.signature == signature) return entry.trace;
   if (signatures) signatures->admit(call);
   const Recording recording(recording_);
+  // Literals and the numbers of structural operations are part of a signature: a loop may write new ones without end.
+  if (entries_.size() >= most_traces) entries_.erase(entries_.begin(), entries_.begin() + most_traces / 2);
   entries_.push_back({std::move(signature), record(call)});
   if (signatures) signatures->add(call);
   return entries_.back().trace;

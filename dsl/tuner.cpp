@@ -63,7 +63,7 @@ runtime::TuningSession::Setup setup_of(const DraftKernel& draft, const Machine& 
   setup.name = compiled->source.entry;
   setup.backend = &runtime::backend(machine.device);
   setup.bytes = static_cast<double>(draft.bytes_moved);
-  setup.heuristic = {compiled->loaded, compiled};
+  setup.heuristic = {compiled->loaded.get(), compiled};
   if (runtime::tuning_afresh) setup.calls_before = 0;
   if (setup.key.any_order) {
     setup.rules.first_runs = exhaustive_runs;
@@ -74,7 +74,7 @@ runtime::TuningSession::Setup setup_of(const DraftKernel& draft, const Machine& 
   for (const codegen::Candidate& candidate : draft.tunable->candidates) {
     setup.candidates.push_back({candidate.name, [kernel, schedule = candidate.schedule, machine, flags] {
                                   const auto built = compiled_kernel(*kernel, schedule, machine, flags);
-                                  return runtime::TuningSession::Built{built->loaded, built};
+                                  return runtime::TuningSession::Built{built->loaded.get(), built};
                                 }});
   }
   return setup;

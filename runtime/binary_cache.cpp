@@ -22,7 +22,7 @@ namespace {
 
 using Result = std::shared_ptr<const Binary>;
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of finished binaries and their keys; those in use live on
+constexpr std::size_t most_bytes = std::size_t{16} << 20;  // of finished binaries and their keys; those in use live on
 
 std::atomic<CompileFunction> compiler_for_tests{nullptr};
 
@@ -162,9 +162,15 @@ void finish(const std::string& key, std::uint64_t ticket, const Result& result) 
   shrink(c);
 }
 
+std::vector<std::string> texts_of(const std::vector<BundleRejection>& rejections) {
+  std::vector<std::string> texts;
+  for (const BundleRejection& rejection : rejections) texts.push_back(to_text(rejection));
+  return texts;
+}
+
 /// Before a key is made, for that asks which compilers are here.
 Result from_bundles(const KernelSource& source, const CompileOptions& options) {
-  std::vector<std::string> rejections;
+  std::vector<BundleRejection> rejections;
   const bool explain = compile_mode() == CompileMode::bundle_only || log_enabled(2);
   std::optional<Binary> found = find_in_bundles(source, options, explain ? &rejections : nullptr);
   count([&](CacheCounters& counters) { ++(found ? counters.bundle_hits : counters.bundle_misses); });
@@ -174,8 +180,8 @@ Result from_bundles(const KernelSource& source, const CompileOptions& options) {
     return std::make_shared<const Binary>(std::move(*found));
   }
   if (compile_mode() == CompileMode::bundle_only)
-    fail<CompileError>("{}", missing_kernel_text("kernel " + source.entry, options.arch, rejections));
-  for (const std::string& rejection : rejections) KILN_LOG(2, "kernel {}: {}", source.entry, rejection);
+    fail<CompileError>("{}", missing_kernel_text("kernel " + source.entry, options.arch, texts_of(rejections)));
+  for (const BundleRejection& rejection : rejections) KILN_LOG(2, "kernel {}: {}", source.entry, to_text(rejection));
   return nullptr;
 }
 

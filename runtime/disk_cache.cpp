@@ -85,10 +85,18 @@ DiskCache::Found DiskCache::find(const CacheKey& key, Binary& binary) {
   return Found::rejected;
 }
 
-void DiskCache::stop_writing(const std::string& what, int error) {
+/// What stands in the way of one entry costs that entry; any other trouble would meet the next ones, too.
+void DiskCache::note_failure(const std::string& path, int error) {
+  if (const std::string obstacle = files::obstacle_to(path); !obstacle.empty()) {
+    warn(fmt::format(
+        "the kernel cache entry {} cannot be written: {}; its kernel is compiled by every process until that "
+        "is removed",
+        path, obstacle));
+    return;
+  }
   writable_ = false;
-  warn(fmt::format("the kernel cache {} cannot be written ({}: {}); new kernels are kept in memory only",
-                   settings_.directory, what, files::error_text(error)));
+  warn(fmt::format("the kernel cache {} cannot be written (writing {}: {}); new kernels are kept in memory only",
+                   settings_.directory, path, files::error_text(error)));
 }
 
 bool DiskCache::publish(const CacheKey& key, const Binary& binary) {
@@ -103,7 +111,7 @@ bool DiskCache::publish(const CacheKey& key, const Binary& binary) {
     if (!error || is_absence(error)) error = files::publish(path, entry);
   }
   if (error) {
-    stop_writing("writing " + path, error);
+    note_failure(path, error);
     return false;
   }
   account(path, entry.size());

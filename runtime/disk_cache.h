@@ -35,7 +35,7 @@ class DiskCache {
  private:
   bool open();
   void warn(const std::string& text);
-  void stop_writing(const std::string& what, int error);
+  void note_failure(const std::string& path, int error);
   void account(const std::string& path, std::uint64_t bytes);
 
   const CacheSettings settings_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <set>
+#include <span>
 
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
@@ -26,6 +28,34 @@ void add_target(std::vector<BundleKernel>& targets, const BundleKernel& kernel) 
   if (!known) targets.push_back(kernel);
 }
 
+/// How many distinct kernels; those of one identity are neighbours.
+std::size_t count_identities(std::span<const BundleKernel> kernels) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) count += i == 0 || kernels[i].identity != kernels[i - 1].identity;
+  return count;
+}
+
+/// How many kernels have an image for a device of this architecture.
+std::size_t count_usable(std::span<const BundleKernel> kernels, const std::string& arch) {
+  std::size_t count = 0;
+  for (std::size_t first = 0, end = 0; first < kernels.size(); first = end) {
+    while (end < kernels.size() && kernels[end].identity == kernels[first].identity) ++end;
+    count += !choose(kernels.subspan(first, end - first), arch, true).usable.empty();
+  }
+  return count;
+}
+
+/// What of it the devices here can use: a bundle for other machines is seen when it is opened, not at the first call.
+void log_contents(const BundleReader& bundle) {
+  const std::span<const BundleKernel> kernels = bundle.kernels();
+  std::string here;
+  for (const DeviceInfo& device : devices())
+    here += fmt::format(", {} for {} ({})", count_usable(kernels, device.arch),
+                        device.id.kind == DeviceKind::cpu ? "cpu" : fmt::format("cuda:{}", device.id.index),
+                        device.arch.substr(0, device.arch.find(' ')));
+  KILN_LOG(1, "bundle {}: {} images of {} kernels{}", bundle.name(), kernels.size(), count_identities(kernels), here);
+}
+
 struct OpenBundle {
   std::shared_ptr<const BundleReader> reader;
   std::vector<BundleKernel> targets;  ///< one kernel of each, as choose() takes them
@@ -33,7 +63,7 @@ struct OpenBundle {
   explicit OpenBundle(std::shared_ptr<const BundleReader> opened) : reader(std::move(opened)) {
     for (const BundleKernel& kernel : reader->kernels()) add_target(targets, kernel);
     for (const BundleTuning& tuning : reader->tunings()) TuningStore::instance().import_records(tuning.record, false);
-    KILN_LOG(1, "bundle {}: {} kernels", reader->name(), reader->kernels().size());
+    if (log_enabled(1)) log_contents(*reader);
   }
 };
 using Reader = std::shared_ptr<const OpenBundle>;
@@ -133,36 +163,42 @@ Binary binary_of(const BundleReader& bundle, const BundleKernel& kernel, const C
   return binary;
 }
 
+bool has_name_of(const BundleKernel& kernel, const KernelSource& source) {
+  return source.expression.empty() ? kernel.entry == source.entry
+                                   : kernel.title.find(source.expression) != kernel.title.npos;
+}
+
 /// Why a bundle has no candidates: what it holds under the same name helps to see what was not recorded.
-std::string absence(const BundleReader& bundle, const KernelSource& source) {
-  std::string text = fmt::format("{}: ", bundle.name());
-  const BundleKernel* other = nullptr;
-  std::size_t others = 0;
+std::string absence(const BundleReader& bundle, const KernelSource& source, const std::string& arch) {
+  std::vector<BundleKernel> named;
   bool same_rules = bundle.kernels().empty();
-  const Digest* last = nullptr;
   for (const BundleKernel& kernel : bundle.kernels()) {
     same_rules |= kernel.identity_version == kernel_identity_version;
-    const bool has_name = source.expression.empty() ? kernel.entry == source.entry
-                                                    : kernel.title.find(source.expression) != kernel.title.npos;
-    if (!has_name || (last && *last == kernel.identity)) continue;
-    last = &kernel.identity;
-    other = &kernel;
-    ++others;
+    if (has_name_of(kernel, source)) named.push_back(kernel);
   }
-  if (!same_rules) return text + "it was built by a version of kiln that made other kernels; build it again";
-  if (!other) return text + fmt::format("no such kernel among its {}", bundle.kernels().size());
-  return text + fmt::format("{} kernel{} of this name for other types, layouts or options, as \"{}\"", others,
-                            others == 1 ? "" : "s", other->title);
+  if (!same_rules) return "it was built by a version of kiln that made other kernels; build it again";
+  if (named.empty()) return fmt::format("no kernel of this name among its {}", count_identities(bundle.kernels()));
+  const BundleChoice choice = choose(named, arch, true);
+  if (choice.usable.empty()) {
+    const std::size_t count = count_identities(named);
+    const std::set<std::string> reasons(choice.rejections.begin(), choice.rejections.end());
+    return fmt::format("{} kernel{} of this name, as \"{}\", all for other devices: {}", count, count == 1 ? "" : "s",
+                       named.front().title, fmt::join(reasons, "; "));
+  }
+  std::set<Digest> usable;
+  for (const BundleKernel* const kernel : choice.usable) usable.insert(kernel->identity);
+  return fmt::format("{} kernel{} of this name for this device, with other types, layouts, options or plans, as \"{}\"",
+                     usable.size(), usable.size() == 1 ? "" : "s", choice.usable.front()->title);
 }
 
 std::optional<Binary> take_first(const BundleReader& bundle, const BundleChoice& choice, const CompileOptions& options,
-                                 std::vector<std::string>& rejections) {
+                                 std::vector<BundleRejection>& rejections) {
   for (const BundleKernel* const kernel : choice.usable) {
     try {
       return binary_of(bundle, *kernel, options);
     } catch (const Error& error) {
       warn_once(error.what());
-      rejections.push_back(fmt::format("{}: {}: {}", bundle.name(), kernel->target, error.what()));
+      rejections.push_back({bundle.name(), fmt::format("{}: {}", kernel->target, error.what()), true});
     }
   }
   return std::nullopt;
@@ -195,25 +231,29 @@ std::vector<std::string> usable_bundle_targets(const std::string& arch) {
   return names;
 }
 
+std::string to_text(const BundleRejection& rejection) {
+  return rejection.bundle.empty() ? rejection.why : fmt::format("{}: {}", rejection.bundle, rejection.why);
+}
+
 std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileOptions& options,
-                                      std::vector<std::string>* rejections) {
+                                      std::vector<BundleRejection>* rejections) {
   const Snapshot bundles = snapshot();
   const Digest identity = bundles.readers.empty() ? Digest{} : kernel_identity(source, options);
   for (const bool allow_ptx : {false, true}) {
-    std::vector<std::string> reasons = bundles.problems;
+    std::vector<BundleRejection> reasons;
+    for (const std::string& problem : bundles.problems) reasons.push_back({"", problem});
     for (const Reader& bundle : bundles.readers) {
       const BundleReader& reader = *bundle->reader;
       const auto candidates = reader.kernels(identity);
       if (candidates.empty()) {
-        if (rejections && allow_ptx) reasons.push_back(absence(reader, source));
+        if (rejections && allow_ptx) reasons.push_back({reader.name(), absence(reader, source, options.arch)});
         continue;
       }
       const BundleChoice choice = choose(candidates, options.arch, allow_ptx);
-      for (const std::string& rejection : choice.rejections)
-        reasons.push_back(fmt::format("{}: {}", reader.name(), rejection));
+      for (const std::string& rejection : choice.rejections) reasons.push_back({reader.name(), rejection, true});
       if (std::optional<Binary> found = take_first(reader, choice, options, reasons)) return found;
     }
-    if (bundles.readers.empty() && reasons.empty()) reasons.emplace_back("no bundle is loaded");
+    if (bundles.readers.empty() && reasons.empty()) reasons.push_back({"", "no bundle is loaded"});
     if (rejections && allow_ptx) rejections->insert(rejections->end(), reasons.begin(), reasons.end());
   }
   return std::nullopt;

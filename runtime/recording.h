@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "runtime/graph_backend.h"
@@ -20,6 +21,7 @@ struct RecordedLaunch {
     std::uint32_t at = 0;  ///< byte of the parameter
   };
   const LoadedKernel* kernel = nullptr;
+  std::shared_ptr<const void> owner;  ///< keeps the kernel
   LaunchShape shape;
   std::vector<std::vector<unsigned char>> parameters;
   std::vector<Place> pointers;

@@ -72,7 +72,7 @@ CacheCounters cache_counters();
 /// A native stream: CUstream, or null for the CPU (whose work is done when the call returns).
 using NativeStream = void*;
 
-/// A kernel loaded on one device and context. Owned by the runtime, valid until the process ends.
+/// A kernel loaded on one device, for all of its contexts.
 struct LoadedKernel;
 
 class GraphBackend;
@@ -87,7 +87,10 @@ class Backend {
   /// `kind` as seen from this device.
   enum class Copy : std::uint8_t { host_to_device, device_to_host, device_to_device };
   virtual void copy(void* to, const void* from, std::size_t bytes, Copy kind, NativeStream stream) = 0;
-  virtual const LoadedKernel* load(const Binary& binary, const KernelSource& source) = 0;
+  /// The kernel stays loaded while somebody holds it; work that was enqueued may still run when the last one lets go.
+  virtual std::shared_ptr<const LoadedKernel> load(const Binary& binary, const KernelSource& source) = 0;
+  /// Unloads kernels that nobody holds, the ones loaded first, until at most `kernels` are left.
+  virtual void unload_unused(std::size_t kernels) { static_cast<void>(kernels); }
   /// Enqueues one launch; `arguments` is copied before the call returns.
   virtual void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
                       NativeStream stream) = 0;

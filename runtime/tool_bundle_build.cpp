@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "runtime/bundle/bundle.h"
@@ -52,9 +56,16 @@ std::string recorded_for(int number, const std::vector<RecordedKernel>& kernels)
   return best ? fmt::format("sm_{}", best) : "";
 }
 
+/// "ptx_80" is how listings spell it.
+std::optional<GpuArch> parse_arch(const std::string& name, bool is_ptx) {
+  const std::string spelled = is_ptx && name.starts_with("ptx_") ? "compute_" + name.substr(4) : name;
+  std::optional<GpuArch> arch = runtime::parse_gpu_arch(spelled);
+  return arch && (is_ptx || !arch->is_virtual) ? arch : std::nullopt;
+}
+
 Target gpu_target(const std::string& name, bool is_ptx, const std::vector<RecordedKernel>& kernels) {
-  const std::optional<GpuArch> arch = runtime::parse_gpu_arch(name);
-  if (!arch || (arch->is_virtual && !is_ptx))
+  const std::optional<GpuArch> arch = parse_arch(name, is_ptx);
+  if (!arch)
     fail<DeviceError>("'{}' is no GPU architecture to make {} for; write {}", name, is_ptx ? "PTX" : "machine code",
                       is_ptx ? "--ptx sm_80" : "--arch sm_90 or --arch sm_90a");
   Target target;
@@ -128,7 +139,7 @@ void compile(Job& job) {
 
 /// All jobs on several threads. The first failure, in the order of the jobs, is thrown when all threads are done.
 void compile_all(std::vector<Job>& jobs, unsigned threads) {
-  Progress progress("building a bundle", "kernel", jobs.size());
+  Progress progress("building a bundle", "image", jobs.size());
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::size_t failed = jobs.size();
@@ -184,12 +195,26 @@ void add(runtime::BundleWriter& writer, const Job& job) {
   writer.add(entry, {job.binary.image.data(), job.binary.image.size()});
 }
 
+std::vector<runtime::TuningRecord> read_tunings(const std::vector<std::string>& paths, BundleBuilt& built) {
+  std::vector<runtime::TuningRecord> all;
+  for (const std::string& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file) fail<IoError>("{} cannot be read", path);
+    std::size_t rejected = 0;
+    const std::vector<runtime::TuningRecord> records = runtime::parse_records(text, rejected);
+    if (records.empty() && rejected > 0) fail<IoError>("{} is nothing that `kiln tune export` wrote", path);
+    if (rejected > 0)
+      built.notes.push_back(fmt::format("{}: {} of tuning not understood", path,
+                                        rejected == 1 ? "1 line" : fmt::format("{} lines", rejected)));
+    all.insert(all.end(), records.begin(), records.end());
+  }
+  runtime::merge_records(all);  // sorts them by device
+  return all;
+}
+
 /// Results of tuning, one text per kind of device.
-void add_tunings(runtime::BundleWriter& writer, const std::string& lines, BundleBuilt& built) {
-  std::size_t rejected = 0;
-  std::vector<runtime::TuningRecord> records = runtime::parse_records(lines, rejected);
-  runtime::merge_records(records);  // sorts them by device
-  if (rejected > 0) built.notes.push_back(fmt::format("{} lines of tuning are not understood", rejected));
+void add_tunings(runtime::BundleWriter& writer, const std::vector<runtime::TuningRecord>& records) {
   for (auto first = records.begin(); first != records.end();) {
     const runtime::TuningKey& key = first->key;
     const auto end = std::find_if(first, records.end(), [&](const runtime::TuningRecord& record) {
@@ -202,27 +227,60 @@ void add_tunings(runtime::BundleWriter& writer, const std::string& lines, Bundle
   }
 }
 
+std::set<Digest> identities_of(const std::vector<Job>& jobs) {
+  std::set<Digest> identities;
+  for (const Job& job : jobs) identities.insert(job.kernel->identity);
+  return identities;
+}
+
+/// By any name: a link to it is the same file.
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return a == b || std::filesystem::equivalent(a, b, ignored);
+}
+
+/// "" or which of the inputs the output would replace.
+std::string overwriting(const BundleRequest& request) {
+  for (const auto* const inputs : {&request.records, &request.tunings})
+    for (const std::string& input : *inputs)
+      if (is_same_file(input, request.output)) return fmt::format("-o {} would overwrite {}", request.output, input);
+  return "";
+}
+
 }  // namespace
 
+std::string problem_of(const BundleRequest& request) {
+  try {
+    targets_of(request, {});
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return overwriting(request);
+}
+
 BundleBuilt build_bundle(const BundleRequest& request) {
+  if (const std::string problem = overwriting(request); !problem.empty()) fail<IoError>("{}", problem);
   runtime::RecordSet records;
   for (const std::string& path : request.records) records.add_file(path);
   const std::vector<Target> targets = targets_of(request, records.kernels());
   std::vector<Job> jobs = jobs_of(records.kernels(), targets);
   BundleBuilt built;
+  const std::vector<runtime::TuningRecord> tunings = read_tunings(request.tunings, built);
   built.unfinished = records.unfinished();
   for (const Target& target : targets) {
     const bool used = std::any_of(jobs.begin(), jobs.end(), [&](const Job& job) { return job.target == &target; });
-    if (!used) built.notes.push_back(fmt::format("nothing is recorded for {}", target.name));
+    if (!used)
+      fail<IoError>("{}: nothing is recorded for {}; leave it out, or record a run whose kernels it can have",
+                    fmt::join(request.records, ", "), target.name);
   }
-  if (jobs.empty()) fail<IoError>("{}: no kernel is recorded for any of the targets", fmt::join(request.records, ", "));
   compile_all(jobs, request.jobs);
   runtime::BundleWriter writer;
   for (const Job& job : jobs) add(writer, job);
-  add_tunings(writer, request.tunings, built);
+  add_tunings(writer, tunings);
   writer.write(request.output);
+  built.records = records.kernels().size();
+  built.kernels = identities_of(jobs).size();
   built.images = writer.kernel_count();
-  built.kernels = records.kernels().size();
   built.bytes = writer.contents().size();
   return built;
 }

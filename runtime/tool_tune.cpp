@@ -55,7 +55,7 @@ OfflineTuning run(const std::string& path, runtime::Backend& backend, bool again
   if (!record) {
     record = runtime::tune_offline(job, backend, result.problem);
     if (!record) return result;
-    runtime::TuningStore::instance().publish(*record);
+    result.is_kept = runtime::TuningStore::instance().publish(*record);
   }
   result.problem.clear();
   result.choice = record->choice, result.heuristic = record->heuristic;
@@ -74,6 +74,10 @@ void tune_offline(const std::string& trace, bool again,
                       runtime::unavailable_reason(runtime::DeviceKind::cuda));
   runtime::Backend& backend = runtime::backend(device);
   backend.bind_thread();
+  const runtime::TuningStore& store = runtime::TuningStore::instance();
+  if (const std::string reason = store.why_unwritable(); !reason.empty())
+    fail<IoError>("results of tuning cannot be kept{}{}: {}; set KILN_CACHE_DIR to a directory of yours",
+                  store.directory().empty() ? "" : " in ", store.directory(), reason);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     OfflineTuning result;
     try {

@@ -85,7 +85,7 @@ class Bench {
 
 std::optional<TuningRecord> tune_offline(const TuningJob& job, Backend& backend, std::string& why_not) {
   Trial trial(job.candidates.size(), {});
-  std::vector<const LoadedKernel*> kernels(job.candidates.size(), nullptr);
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels(job.candidates.size());
   std::vector<std::shared_ptr<const Binary>> binaries;
   for (std::size_t c = 0; c < kernels.size(); ++c) {
     try {

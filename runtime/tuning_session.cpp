@@ -145,13 +145,24 @@ void TuningSession::build(std::size_t candidate) {
     }
   }
   const std::lock_guard lock(mutex_);
-  if (built.kernel) {
+  if (decided_.load(std::memory_order_relaxed) != undecided) {
+    built = {};  // it came too late
+  } else if (built.kernel) {
     built_[candidate] = std::move(built);
   } else {
     KILN_LOG(2, "tuning {}: {} is out: {}", setup_.name, setup_.candidates[candidate].name, problem);
     trial_.drop(candidate);
   }
   if (--unbuilt_ == 0) trial_.allow_candidates();
+}
+
+/// Losers are not held any longer: they would keep a dozen kernels loaded for each that is tuned.
+void TuningSession::decide(std::size_t winner) {
+  release_events();
+  --open_sessions_;
+  decided_.store(static_cast<int>(winner), std::memory_order_release);
+  for (std::size_t candidate = 1; candidate < built_.size(); ++candidate)
+    if (candidate != winner) built_[candidate] = {};
 }
 
 TuningRecord TuningSession::record() const {
@@ -172,9 +183,7 @@ void TuningSession::conclude() {
   const TuningRecord found = record();
   KILN_LOG(2, "tuned {}: {} takes {:.2f} us, the heuristic ({}) {:.2f} us, after {} runs", found.name, found.choice,
            found.choice_us, found.heuristic, found.heuristic_us, found.runs);
-  release_events();
-  --open_sessions_;
-  decided_.store(static_cast<int>(trial_.winner()), std::memory_order_release);
+  decide(trial_.winner());
   run_in_background([found] { TuningStore::instance().publish(found); }, AtExit::finish);
 }
 
@@ -182,9 +191,7 @@ void TuningSession::conclude() {
 void TuningSession::abandon(const std::string& why) {
   if (decided_.load(std::memory_order_relaxed) != undecided) return;
   KILN_LOG(2, "tuning {} ends: {}", setup_.name, why);
-  release_events();
-  --open_sessions_;
-  decided_.store(0, std::memory_order_release);
+  decide(0);
 }
 
 }  // namespace kiln::runtime

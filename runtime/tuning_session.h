@@ -70,6 +70,7 @@ class TuningSession : public std::enable_shared_from_this<TuningSession> {
   void build(std::size_t candidate);
   void take_events(Timed& timed);
   void run_timed(Timed timed, NativeStream stream, const Launch& launch);
+  void decide(std::size_t winner);
   void conclude();
   void abandon(const std::string& why);
   void release_events() noexcept;

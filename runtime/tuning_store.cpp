@@ -72,6 +72,14 @@ std::optional<TuningRecord> TuningStore::find(const TuningKey& key) {
   return std::nullopt;
 }
 
+std::string TuningStore::why_unwritable() const {
+  if (settings_.directory.empty()) return settings_.problem.empty() ? "there is no place for them" : settings_.problem;
+  if (settings_.mode != CacheMode::on)
+    return settings_.mode == CacheMode::off ? "KILN_CACHE is off" : "KILN_CACHE is ro";
+  if (const int error = files::make_directories(directory())) return files::error_text(error);
+  return files::distrust(directory());
+}
+
 bool TuningStore::write(const TuningRecord& record) {
   if (settings_.mode != CacheMode::on || settings_.directory.empty()) return false;
   const std::string path = path_of(record.key);

@@ -41,6 +41,8 @@ class TuningStore {
 
   /// "": where there is no place for records, with the reason in cache_settings().
   std::string directory() const;
+  /// Why no record can be written, before any is tried; makes the directory. "" if one may be.
+  std::string why_unwritable() const;
   std::string path_of(const TuningKey& key) const { return directory() + "/" + key.digest() + ".tuning"; }
 
  private:

@@ -119,6 +119,10 @@ int status_of(const std::string& path, struct stat& result) {
   return make(Step::status, path, [&] { return ::stat(path.c_str(), &result); });
 }
 
+int link_status_of(const std::string& path, struct stat& result) {
+  return make(Step::status, path, [&] { return ::lstat(path.c_str(), &result); });
+}
+
 int make_directory(const std::string& path) {
   return make(Step::make_directory, path, [&] { return ::mkdir(path.c_str(), 0700); });
 }

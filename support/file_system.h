@@ -43,6 +43,7 @@ class OpenFile {
 
 void unmap_memory(const void* memory, std::size_t bytes);
 int status_of(const std::string& path, struct stat& result);
+int link_status_of(const std::string& path, struct stat& result);  ///< of a link itself
 int make_directory(const std::string& path);
 int rename_file(const std::string& from, const std::string& to);
 int remove_file(const std::string& path);

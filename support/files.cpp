@@ -112,6 +112,19 @@ int publish(const std::string& path, std::span<const std::string_view> parts, un
   return error;
 }
 
+std::string obstacle_to(const std::string& path) {
+  struct stat status{};
+  if (link_status_of(path, status) == 0 && S_ISDIR(status.st_mode)) return "a directory is in its place";
+  const std::string directory = parent_of(path);
+  if (link_status_of(directory, status) != 0) return "";
+  if (S_ISLNK(status.st_mode) && status_of(directory, status) != 0)
+    return fmt::format("{} is a link to nothing", directory);
+  if (!S_ISDIR(status.st_mode)) return fmt::format("{} is not a directory", directory);
+  constexpr mode_t needed = S_IWUSR | S_IXUSR;
+  if (geteuid() == 0 || (status.st_uid == geteuid() && (status.st_mode & needed) == needed)) return "";
+  return fmt::format("{} belongs to user {} and has mode {:04o}", directory, status.st_uid, status.st_mode & 07777u);
+}
+
 int map_file(const std::string& path, const void*& memory, std::size_t& bytes) {
   memory = nullptr;
   bytes = 0;

@@ -33,6 +33,10 @@ int publish(const std::string& path, std::string_view contents);
 /// The same for a file made of `parts`, with `mode` less what the process's mask takes.
 int publish(const std::string& path, std::span<const std::string_view> parts, unsigned mode);
 
+/// Why publish() fails for `path` although files beside its directory can be written: "" if neither a directory in the
+/// place of the file nor what stands in the place of its directory is to blame.
+std::string obstacle_to(const std::string& path);
+
 /// A whole regular file, mapped for reading; whoever may have written it. `memory` is null and `bytes` 0 for an empty
 /// one. What is no regular file is refused: EISDIR, EINVAL. Whoever shortens the file in place makes readers crash.
 int map_file(const std::string& path, const void*& memory, std::size_t& bytes);

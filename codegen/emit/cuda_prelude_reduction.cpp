@@ -7,7 +7,7 @@
 namespace kiln::codegen::cuda {
 namespace {
 
-constexpr std::array<Snippet, 30> table = {{
+constexpr std::array<Snippet, 36> table = {{
     {"read_if", "Word", R"(
 template <int Width, int N, class T>
 DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it is not
@@ -21,6 +21,70 @@ DEVICE void read_if(T (&to)[N], const T* from, bool inside) {  // zeros where it
     for (int k = 0; k < Width; ++k) to[n + k] = piece.at[k];
   }
 }
+)"},
+    {"read_between", "", R"(
+template <int N, class T, class Step, class Index>  // elements j, j + 1, ... of a row of n; zeros before and behind it
+DEVICE void read_between(T (&to)[N], const T* row, Step stride, Index j, Index n) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const Index at = j + k;  // before the row a number beyond any length
+    to[k] = at < n ? row[Step(at) * stride] : T();
+  }
+}
+)"},
+    {"uneven_words", "Word", R"(
+template <int Words>  // from any element of 2 bytes; reads what lies in the two aligned vectors that hold them
+DEVICE void uneven_words(u32 (&to)[Words], const void* from) {
+  typedef typename Word<4 * Words>::type Vector;
+  const u64 address = reinterpret_cast<u64>(from);
+  const Vector* at = reinterpret_cast<const Vector*>(address & ~u64(4 * Words - 1));
+  union { Vector vector[2]; u32 word[2 * Words]; } all;
+  all.vector[0] = at[0], all.vector[1] = at[1];
+  const u32 skip = u32(address) % (4 * Words);
+#pragma unroll
+  for (int step = Words / 2; step > 0; step /= 2)
+#pragma unroll
+    for (int k = 0; k + step < 2 * Words; ++k) all.word[k] = skip / 4 & step ? all.word[k + step] : all.word[k];
+#pragma unroll
+  for (int k = 0; k < Words; ++k) to[k] = u32((u64(all.word[k + 1]) << 32 | all.word[k]) >> skip % 4 * 8);
+}
+template <int N, class T>
+DEVICE void read_uneven(T (&to)[N], const T* from) {
+  union { u32 word[N * sizeof(T) / 4]; T at[N]; } piece;
+  uneven_words(piece.word, from);
+#pragma unroll
+  for (int k = 0; k < N; ++k) to[k] = piece.at[k];
+}
+)"},
+    {"write_between", "", R"(
+template <int N, class T, class Step, class Index>
+DEVICE void write_between(T* row, const T (&from)[N], Step stride, Index j, Index n) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const Index at = j + k;
+    if (at < n) row[Step(at) * stride] = from[k];
+  }
+}
+)"},
+    {"keep_as_word", "", R"(
+template <int N, class T, class Word>
+DEVICE void keep_as_word(Word& to, const T (&from)[N]) {  // N values as one word of as many bytes
+  union { Word word; T at[N]; } piece;
+#pragma unroll
+  for (int k = 0; k < N; ++k) piece.at[k] = from[k];
+  to = piece.word;
+}
+)"},
+    {"keep_between", "", R"(
+template <int N, class T, class Index>  // of elements j, j + 1, ... those of a row of n
+DEVICE void keep_between(T (&values)[N], const T& other, Index j, Index n) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) if (Index(j + k) >= n) values[k] = other;
+}
+)"},
+    {"place_in_vector", "", R"(
+template <int Vector, class T>  // of the element at `from`, counted in elements
+DEVICE u32 place_in_vector(const T* from) { return u32(reinterpret_cast<u64>(from) / sizeof(T)) % Vector; }
 )"},
     {"pack", "", R"(
 template <int N>
@@ -175,13 +239,15 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
   if (!Everywhere && threadIdx.x >= 32) return s;
-  if constexpr (Warps > 8) {
+  // All of them, or three or five at a time where their number is no power of two, or one for each lane.
+  constexpr int At_once = Warps <= 8 ? Warps : Warps % 3 == 0 ? 3 : Warps % 5 == 0 ? 5 : 1;
+  if constexpr (At_once == 1) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
-    State all[Warps];
+    State some[At_once];
 #pragma unroll
-    for (int w = 0; w < Warps; ++w) all[w] = shared[w];
-    return tree(all);
+    for (int w = 0; w < At_once; ++w) some[w] = shared[threadIdx.x % (Warps / At_once) * At_once + w];
+    return join_lanes<Warps / At_once>(tree(some));
   }
 }
 )"},

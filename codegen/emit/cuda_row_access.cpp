@@ -35,10 +35,11 @@ void RowWriter::open_vectors(std::span<const std::size_t> accesses, bool compare
     line("{{");
     ++indent_;
   }
-  if (accesses.empty() && !compared) return;
+  if (accesses.empty() && !compared && !schedule_.shifted) return;
   const std::string vector = schedule_.items > 1 ? fmt::format("(u * {}u + lane)", schedule_.lanes) : "lane";
   const std::string within = schedule_.vector > 1 ? fmt::format("{} * {}u", vector, schedule_.vector) : vector;
-  line("const {} j = {}{};", index_, schedule_.resident ? "" : "first + ", within);
+  line("const {} j = {}{}{};", index_, schedule_.resident ? "" : "first + ", within,
+       schedule_.shifted ? " - shift" : "");
   if (accesses.empty() || kernel_.reduced == 1) return;
   const auto moves = [&](std::size_t axis) {
     return std::any_of(accesses.begin(), accesses.end(),
@@ -56,6 +57,43 @@ void RowWriter::open_vectors(std::span<const std::size_t> accesses, bool compare
     rest = fmt::format("p{}", axis);
   }
   if (moves(static_cast<std::size_t>(kept()))) line("const {} c{} = {};", index_, kept(), rest);
+}
+
+/// The row holds all elements of the current vector; one that starts before it has a position beyond any length.
+std::string RowWriter::is_full() const { return fmt::format("j < {0} && {0} - j >= {1}u", length(), schedule_.vector); }
+
+bool RowWriter::has_partial_vectors(bool predicated) const {
+  return predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
+}
+
+/// Elements per access where the row is whole vectors, or where they are aligned instead of the row.
+int RowWriter::vector_width(std::size_t a) const {
+  if (!schedule_.shifted) return access_width(a, schedule_.vector);
+  const Access& access = kernel_.accesses[a];
+  const int size = static_cast<int>(size_of(access.type));
+  return access.alignment < size ? 1 : std::clamp(16 / size, 1, schedule_.vector);
+}
+
+/// An operand that need not start as the rows do is put together from two aligned vectors.
+bool RowWriter::joins_two_vectors(std::size_t a) const {
+  const std::size_t size = size_of(kernel_.accesses[a].type), bytes = size * static_cast<std::size_t>(schedule_.vector);
+  return schedule_.shifted && size == 2 && a != anchor_ && !is_store(a) && !is_iota(a) &&
+         (is_late(a) || part_ != Part::shared) && inner_class(a) == AxisClass::contiguous &&
+         vector_width(a) == schedule_.vector && (bytes == 8 || bytes == 16);
+}
+
+/// Where the row at hand starts among the elements of an aligned vector, and which other operands start as it does.
+void RowWriter::declare_shift(std::span<const std::size_t> accesses) {
+  line("const u32 shift = {}<{}>({});", prelude_.use("place_in_vector"), schedule_.vector, pointers_[anchor_]);
+  for (const std::size_t a : accesses) {
+    const int width = is_iota(a) ? 1 : vector_width(a);
+    const bool moves = !is_iota(a) && is_per_element(kernel_, kernel_.accesses[a]);
+    const bool copied = is_cluster() && held_[a] && schedule_.tile > 0;  // by whole vectors or not at all
+    if (a == anchor_ || !moves || width == 1 || inner_class(a) != AxisClass::contiguous) continue;
+    if (joins_two_vectors(a) && !copied) continue;
+    line("const bool even_{0} = ({1}<{2}>({3}) - shift) % {2}u == 0;", access_name(a), prelude_.use("place_in_vector"),
+         width, pointers_[a]);
+  }
 }
 
 /// Address of the current vector of access `a`, or the value of an iota at its first element.
@@ -121,8 +159,33 @@ void RowWriter::load_vectors(std::span<const std::size_t> loads, bool predicated
   std::vector<std::size_t> reads;
   std::copy_if(loads.begin(), loads.end(), std::back_inserter(reads), [&](std::size_t a) { return !is_iota(a); });
   if (reads.empty()) return;
+  // Small elements: all that are whole first. Measured on an H200: sums of 4097 bf16 take 62 us instead of 72, while
+  // softmax of 4097 f32 takes 297 instead of 263.
+  const auto is_split = [&](std::size_t a) {
+    return has_partial_vectors(predicated) && schedule_.shifted && a == anchor_ && vector_width(a) > 1 &&
+           size_of(kernel_.accesses[a].type) <= 2;
+  };
   open_vectors(reads, predicated);
-  for (const std::size_t a : reads) load_vector(a, predicated);
+  for (const std::size_t a : reads) {
+    if (!is_split(a)) {
+      load_vector(a, predicated);
+      continue;
+    }
+    const bool packed = is_packed(a);
+    const std::string from = packed ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
+    line("{}<{}>({}, {}, {});", prelude_.use("read_if"), packed ? vector_width(a) / 2 : vector_width(a),
+         local_vector(a), from, is_full());
+  }
+  close();
+  if (std::none_of(reads.begin(), reads.end(), is_split)) return;
+  open_vectors(reads, predicated);
+  open(fmt::format("if (!({0}) && j + {1}u < {2} + {1}u)", is_full(), schedule_.vector - 1, length()));
+  for (const std::size_t a : reads) {
+    if (is_split(a))
+      read_pieces(a, is_packed(a), "read_between",
+                  fmt::format("{}, {}, j, {}", pointers_[a], element_stride(a), length()));
+  }
+  close();
   close();
 }
 
@@ -135,7 +198,7 @@ std::string RowWriter::local_vector(std::size_t a) const {
 bool RowWriter::is_packed(std::size_t a) const {
   const DType type = kernel_.accesses[a].type;
   return (type == DType::f16 || type == DType::bf16) && !is_store(a) && !(schedule_.resident && is_late(a)) &&
-         inner_class(a) == AxisClass::contiguous && access_width(a, schedule_.vector) > 1 && part_ != Part::shared;
+         inner_class(a) == AxisClass::contiguous && vector_width(a) > 1 && part_ != Part::shared;
 }
 
 /// Where many values are held, each pass unpacks them by a number that the compiler does not know to be 1: it would
@@ -179,7 +242,7 @@ std::string RowWriter::packed_maximum(NodeId id) {
 void RowWriter::load_vector(std::size_t a, bool predicated) {
   const std::string local = local_vector(a);
   const bool contiguous = inner_class(a) == AxisClass::contiguous && !is_underaligned(a);
-  const int width = contiguous ? access_width(a, schedule_.vector) : 1;
+  const int width = contiguous ? vector_width(a) : 1;
   const bool packed = is_packed(a);
   const std::string from = packed ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
   if (contiguous && (!predicated || schedule_.whole_vectors)) {
@@ -188,15 +251,44 @@ void RowWriter::load_vector(std::size_t a, bool predicated) {
          inside);
     return;
   }
+  if (has_partial_vectors(predicated) && kernel_.reduced == 1) return load_partial(a, width);
   const std::string count =
       predicated ? fmt::format("{0} - (j < {0} ? j : {0})", length()) : fmt::format("{}u", schedule_.vector);
-  if (!packed) {
-    line("{}({}, {}, {}, {});", prelude_.use("gather"), local, place(a), element_stride(a), count);
-    return;
+  read_pieces(a, packed, "gather", fmt::format("{}, {}, {}", place(a), element_stride(a), count));
+}
+
+/// Whole vectors at once; the first and the last one of a row element by element. An operand that starts otherwise than
+/// the rows is put together from two vectors.
+void RowWriter::load_partial(std::size_t a, int width) {
+  const std::string local = local_vector(a);
+  const bool packed = is_packed(a);
+  const bool joins = joins_two_vectors(a);
+  if (joins) {
+    prelude_.use("uneven_words");
+    line("if (j >= {0}u && j < {1} && {1} - j >= {2}u) {{", schedule_.vector, length(), 2 * schedule_.vector);
+    line("  {}({}, {});", packed ? "uneven_words" : "read_uneven", local, place(a));
+    open("} else");
+  } else if (width > 1) {
+    const std::string from = packed ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
+    line("if ({}) {{", whole_condition(a));
+    line("  {}<{}>({}, {});", prelude_.use("read"), packed ? width / 2 : width, local, from);
+    open("} else");
   }
+  read_pieces(a, packed, "read_between", fmt::format("{}, {}, j, {}", pointers_[a], element_stride(a), length()));
+  if (joins || width > 1) close();
+}
+
+/// Element by element, by a function of the prelude.
+void RowWriter::read_pieces(std::size_t a, bool packed, const char* function, const std::string& arguments) {
+  const std::string local = local_vector(a);
+  if (!packed) return line("{}({}, {});", prelude_.use(function), local, arguments);
   line("u16 {}_halves[{}];", access_name(a), schedule_.vector);
-  line("{}({}_halves, {}, {}, {});", prelude_.use("gather"), access_name(a), place(a), element_stride(a), count);
+  line("{}({}_halves, {});", prelude_.use(function), access_name(a), arguments);
   line("{0}({1}, {2}_halves);", prelude_.use("pack"), local, access_name(a));
+}
+
+std::string RowWriter::whole_condition(std::size_t a) const {
+  return is_full() + (schedule_.shifted && a != anchor_ ? " && even_" + access_name(a) : "");
 }
 
 void RowWriter::store_vector(std::size_t a, bool predicated) {
@@ -206,6 +298,15 @@ void RowWriter::store_vector(std::size_t a, bool predicated) {
     line("{0}({1}, {1}_f32);", prelude_.use(function), local);
   }
   const bool contiguous = inner_class(a) == AxisClass::contiguous && !is_underaligned(a);
+  if (has_partial_vectors(predicated) && kernel_.reduced == 1) {
+    const int width = contiguous ? vector_width(a) : 1;
+    if (shares_block()) open("if (inside)");
+    if (width > 1)
+      line("if ({}) {}<{}>({}, {}); else", whole_condition(a), prelude_.use("write"), width, place(a), local);
+    line("{}({}, {}, {}, j, {});", prelude_.use("write_between"), pointers_[a], local, element_stride(a), length());
+    if (shares_block()) close();
+    return;
+  }
   std::string condition = predicated ? fmt::format("j < {}", length()) : "";
   if (shares_block()) condition += condition.empty() ? "inside" : " && inside";
   if (contiguous && (!predicated || schedule_.whole_vectors)) {
@@ -222,6 +323,10 @@ void RowWriter::store_vector(std::size_t a, bool predicated) {
 std::string RowWriter::element_place(std::size_t a) {
   const std::string k = schedule_.vector > 1 ? "k" : "0";
   if (is_iota(a)) {
+    if (schedule_.shifted && inner_class(a) != AxisClass::broadcast) {  // the position itself may be before the row
+      const std::string step = inner_class(a) == AxisClass::strided ? " * " + stride(a, last()) : "";
+      return fmt::format("({} + i64(j + {}){})", pointers_[a], k, step);
+    }
     const std::string start = place(a);
     if (schedule_.vector == 1 || inner_class(a) == AxisClass::broadcast) return fmt::format("({})", start);
     if (inner_class(a) == AxisClass::contiguous) return fmt::format("({} + k)", start);

@@ -30,9 +30,7 @@ void RowWriter::load_cluster(std::span<const std::size_t> held) {
   if (schedule_.tile > 0) {
     part_ = Part::shared;
     open_vectors(held, predicated);
-    for (const std::size_t a : held)
-      line("{}(shared.{}[u][threadIdx.x], {}, {});", prelude_.use("copy_async"), access_name(a), place(a),
-           predicated ? fmt::format("j < {}", length()) : "true");
+    for (const std::size_t a : held) copy_vector(a, predicated);
     if (prefetches())
       line("if (u % {} == {} || u == {}) {}();", chunk_vectors, chunk_vectors - 1, schedule_.tile - 1,
            prelude_.use("copy_commit"));
@@ -43,6 +41,23 @@ void RowWriter::load_cluster(std::span<const std::size_t> held) {
   if (prefetches()) return;
   if (schedule_.tile > 0) line("{}();", prelude_.use("copy_wait"));
   line("{}();  // every block has started and may be written to", prelude_.use("cluster_barrier"));
+}
+
+/// From the row to shared memory, where places past the end become zeros.
+void RowWriter::copy_vector(std::size_t a, bool predicated) {
+  const std::string to = fmt::format("shared.{}[u][threadIdx.x]", access_name(a));
+  if (!schedule_.shifted) {
+    line("{}({}, {}, {});", prelude_.use("copy_async"), to, place(a),
+         predicated ? fmt::format("j < {}", length()) : "true");
+    return;
+  }
+  line("if ({}) {{", whole_condition(a));
+  line("  {}({}, {}, true);", prelude_.use("copy_async"), to, place(a));
+  open("} else");
+  line("{} piece[{}];", storage(a), schedule_.vector);
+  line("{}(piece, {}, {}, j, {});", prelude_.use("read_between"), pointers_[a], element_stride(a), length());
+  line("{}({}, piece);", prelude_.use("keep_as_word"), to);
+  close();
 }
 
 /// The loop over the rows of this cluster. Pointers of `held` are those of the next row, of `others` of the row at
@@ -84,9 +99,7 @@ std::vector<std::size_t> RowWriter::held_loads() const {
 void RowWriter::copy_next(std::span<const std::size_t> held, bool predicated) {
   open("if (more)");
   open_vectors(held, predicated);
-  for (const std::size_t a : held)
-    line("{}(shared.{}[u][threadIdx.x], {}, {});", prelude_.use("copy_async"), access_name(a), place(a),
-         predicated ? fmt::format("j < {}", length()) : "true");
+  for (const std::size_t a : held) copy_vector(a, predicated);
   close();
   line("{}();", prelude_.use("copy_commit"));
   close();
@@ -136,9 +149,11 @@ void RowWriter::cluster_state(std::size_t pass, bool predicated) {
   element_values(batch_operands(pass, schedule_.vector), [&](std::size_t a) { return element_place(a); });
   line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass, schedule_.vector));
   if (schedule_.vector > 1) close();
+  const bool partial = has_partial_vectors(predicated);
+  if (partial) line("if (!({})) {}(e, identity{}, j, {});", is_full(), prelude_.use("keep_between"), pass, length());
   const std::string state = fmt::format("{}(e)", prelude_.use("tree"));
   line("accumulate(s{0}, low{0}, {1});", pass,
-       predicated ? fmt::format("j < {} ? {} : identity{}", length(), state, pass) : state);
+       predicated && !partial ? fmt::format("j < {} ? {} : identity{}", length(), state, pass) : state);
   close();
 }
 

@@ -21,25 +21,29 @@ bool RowWriter::sums_exponentials(std::size_t pass) const {
 void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
   const NodeId value = monoids_[pass][0].components[0].value;
   const std::vector<NodeId> roots = {value};
-  const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
+  const bool by_element = has_partial_vectors(predicated);
   const std::vector<std::size_t> loads = loads_below(roots);
   const auto [first, end] = vectors();
   const std::string k = schedule_.vector > 1 ? "k" : "0";
   const std::string u = first > 0 ? fmt::format("u - {}", first) : schedule_.items > 1 ? "u" : "0";
-  const std::string packed = by_element ? "" : packed_maximum(value);
+  const std::string packed = packed_maximum(value);
   line("float highest = s{}.s0_0;", pass);
   open_vectors({}, predicated);
   read_shared(loads);
   if (!packed.empty()) {
-    line("{}highest = {}(highest, {});", predicated ? fmt::format("if (j < {}) ", length()) : "",
-         prelude_.use("maximum_f32"), packed);
-  } else {
+    const std::string inside = by_element ? is_full() : fmt::format("j < {}", length());
+    line("{}highest = {}(highest, {});", predicated ? fmt::format("if ({}) ", inside) : "", prelude_.use("maximum_f32"),
+         packed);
+  }
+  if (packed.empty() || by_element) {
+    if (!packed.empty()) open(fmt::format("if (!({}))", is_full()));
     if (schedule_.vector > 1) unrolled("k", schedule_.vector);
     element_values(roots, [&](std::size_t a) { return element_place(a); });
     const std::string at = schedule_.vector > 1 && by_element ? "j + k" : "j";
     line("{}highest = {}(highest, {});", predicated ? fmt::format("if ({} < {}) ", at, length()) : "",
          prelude_.use("maximum_f32"), name(value));
     if (schedule_.vector > 1) close();
+    if (!packed.empty()) close();
   }
   close();
   line("const float next = {}(low{}.s0_0, highest);", prelude_.use("raised_base"), pass);
@@ -52,8 +56,8 @@ void RowWriter::logsumexp_tile(std::size_t pass, bool predicated) {
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
   element_values(roots, [&](std::size_t a) { return element_place(a); });
   line("e[{}] = {}(({} - base) * 0x1.715476p+0f);", k, prelude_.use("exp2_approximate"), name(value));
-  if (by_element) line("if (j + k >= {}) e[k] = 0.0f;", length());
   if (schedule_.vector > 1) close();
+  if (by_element) line("if (!({})) {}(e, 0.0f, j, {});", is_full(), prelude_.use("keep_between"), length());
   line("sums[{}] = {}(e);", u, prelude_.use("sum_of"));
   if (predicated && !by_element) line("if (j >= {}) sums[{}] = 0.0f;", length(), u);
   close();

@@ -16,6 +16,7 @@ RowWriter::RowWriter(const Kernel& kernel, const Schedule& schedule, const EmitO
     : ReductionWriter(kernel, schedule, options), held_(held_accesses(kernel)) {
   KILN_INTERNAL_CHECK(!schedule.split || (passes_count() == 1 && !stages_.has_element_outputs),
                       "rows shared by blocks take one pass, not {}", passes_count());
+  if (schedule.shifted) anchor_ = shift_anchor(kernel).value();
   if (schedule.vector > 1) find_gathered_rows();
 }
 
@@ -27,6 +28,7 @@ std::string RowWriter::schedule_text() const {
   if (schedule_.split) text += ", blocks share a row";
   if (prefetches()) text += ", the next row read ahead";
   if (schedule_.whole_rows) return text + ", no partial step";
+  if (schedule_.shifted) return text + ", aligned to the elements of each row";
   if (schedule_.vector > 1) text += schedule_.whole_vectors ? ", no partial vector" : ", last vector may be partial";
   return text;
 }
@@ -139,8 +141,11 @@ void RowWriter::row_position(std::span<const std::size_t> accesses, bool writes)
   for (int axis = 0; axis < kept(); ++axis) axes.push_back(axis);
   if (axes.empty() && writes && overhangs) line("const bool inside = {} == 0;", row);
   pointers_.assign(kernel_.accesses.size(), "");
-  if (!axes.empty()) decode_row(row, accesses, writes && overhangs);
-  for (const std::size_t a : accesses) row_pointer(a, axes);
+  std::vector<std::size_t> all = {accesses.begin(), accesses.end()};
+  if (schedule_.shifted && std::find(all.begin(), all.end(), anchor_) == all.end()) all.push_back(anchor_);
+  if (!axes.empty()) decode_row(row, all, writes && overhangs);
+  for (const std::size_t a : all) row_pointer(a, axes);
+  if (schedule_.shifted) declare_shift(accesses);
 }
 
 /// c0, c1, ... as far as `accesses` move along them.
@@ -189,6 +194,13 @@ void RowWriter::each_tile(const std::function<void(bool)>& tile) {
   line("{{");
   ++indent_;
   line("{} first = {}({});", index_, wide, start);
+  if (schedule_.shifted) {
+    open(fmt::format("for (; first < {} + shift; first += {}({}))", n, wide, step));
+    tile(true);
+    close();
+    close();
+    return;
+  }
   open(fmt::format("for (; first + {} <= {}; first += {}({}))", size, n, wide, step));
   tile(false);
   close();
@@ -252,21 +264,26 @@ void RowWriter::tile_state(std::size_t pass, bool predicated) {
   line("{} t{}[{}];", state_type(pass), pass, schedule_.items);
   open_vectors(iotas, predicated);
   load_gathered_rows(roots, predicated);
-  const bool by_element = predicated && schedule_.vector > 1 && !schedule_.whole_vectors;
+  const bool by_element = has_partial_vectors(predicated);
   const std::string u = schedule_.items > 1 ? "u" : "0";
-  if (const std::string maximum = by_element || !is_lone_maximum(pass) ? "" : packed_maximum(roots[0]);
-      !maximum.empty()) {
+  const std::string maximum = is_lone_maximum(pass) ? packed_maximum(roots[0]) : "";
+  if (!maximum.empty()) {
     line("t{}[{}] = {}{{{}, 0}};", pass, u, state_type(pass), maximum);
-    if (predicated) line("if (j >= {}) t{}[{}] = identity{};", length(), pass, u, pass);
-    return close();
+    if (predicated && !by_element) line("if (j >= {}) t{}[{}] = identity{};", length(), pass, u, pass);
+    if (!by_element) return close();
+    open(fmt::format("if (!({}))", is_full()));
   }
   line("{} e[{}];", state_type(pass), schedule_.vector);
   if (schedule_.vector > 1) unrolled("k", schedule_.vector);
   element_values(batch_operands(pass, schedule_.vector), [&](std::size_t a) { return element_place(a); });
   line("e[{}] = {};", schedule_.vector > 1 ? "k" : "0", element_state(pass, schedule_.vector));
-  if (by_element) line("if (j + k >= {}) e[k] = identity{};", length(), pass);
   if (schedule_.vector > 1) close();
+  if (by_element) {
+    if (maximum.empty()) line("if (!({}))", is_full());
+    line("{}({}, identity{}, j, {});", prelude_.use("keep_between"), "e", pass, length());
+  }
   line("t{}[{}] = {}(e);", pass, u, prelude_.use("tree"));
+  if (!maximum.empty()) close();
   if (predicated && !by_element) line("if (j >= {}) t{}[{}] = identity{};", length(), pass, u, pass);
   close();
 }

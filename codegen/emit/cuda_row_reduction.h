@@ -65,6 +65,7 @@ class RowWriter : public ReductionWriter {
   // cuda_row_cluster.cpp: rows held by the shared memory and the registers of several blocks.
   void declare_shared(std::span<const std::size_t> held);
   void load_cluster(std::span<const std::size_t> held);
+  void copy_vector(std::size_t a, bool predicated);
   void cluster_rows(std::span<const std::size_t> held, std::span<const std::size_t> others);
   void copy_next(std::span<const std::size_t> held, bool predicated);
   void cluster_state(std::size_t pass, bool predicated);
@@ -105,6 +106,14 @@ class RowWriter : public ReductionWriter {
   void declare_loads(std::span<const std::size_t> loads);
   void load_vectors(std::span<const std::size_t> loads, bool predicated);
   void load_vector(std::size_t a, bool predicated);
+  void load_partial(std::size_t a, int width);
+  void read_pieces(std::size_t a, bool packed, const char* function, const std::string& arguments);
+  void declare_shift(std::span<const std::size_t> accesses);
+  int vector_width(std::size_t a) const;
+  bool joins_two_vectors(std::size_t a) const;
+  std::string is_full() const;
+  std::string whole_condition(std::size_t a) const;
+  bool has_partial_vectors(bool predicated) const;
   std::string local_vector(std::size_t a) const;
   void store_vector(std::size_t a, bool predicated);
   std::string element_place(std::size_t a);
@@ -123,6 +132,7 @@ class RowWriter : public ReductionWriter {
   int chunk_ = -1;                         ///< of the part in shared memory; -1: all of it
   Part part_ = Part::all;                  ///< vectors of the row at hand, where a cluster holds it
   std::vector<char> held_;                 ///< per access
+  std::size_t anchor_ = 0;                 ///< what shifted rows are aligned to
   std::size_t stage_ = 0;                  ///< passes that are printed
   std::map<NodeId, std::string> ratios_;   ///< divisors of a row, as Ratio variables
   bool divides_fast_ = false;

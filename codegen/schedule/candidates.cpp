@@ -316,6 +316,7 @@ std::string candidate_name(const Schedule& schedule) {
   tell("grid", schedule.grid, 0);
   if (schedule.resident) name += " held";
   if (schedule.split) name += " split";
+  if (schedule.shifted) name += " shifted";
   return name;
 }
 

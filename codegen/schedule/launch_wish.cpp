@@ -149,7 +149,7 @@ std::string by_cluster(const Kernel& kernel, const Extents& extents, std::int64_
 
 std::string wish_rows(const Kernel& kernel, const Extents& extents, const LaunchWish& wish, Schedule& schedule) {
   if (wish.items % schedule.vector != 0) return not_whole(wish.items, schedule.vector);
-  const std::int64_t length = row_extents(kernel, extents).length, vectors = ceil_divide(length, schedule.vector);
+  const std::int64_t length = row_extents(kernel, extents).length, vectors = row_vectors(schedule, length);
   const int asked = wish.items / schedule.vector;
   const int block = wish.threads() > 0 ? static_cast<int>(wish.threads()) : schedule.block;
   const int before = schedule.block;

@@ -40,7 +40,11 @@ void hold_by_cluster(Schedule& schedule, int block, int cluster, std::int64_t ve
 
 void set_whole_rows(Schedule& schedule, std::int64_t length) {
   const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
-  schedule.whole_rows = schedule.resident ? length == tile : length % tile == 0;
+  schedule.whole_rows = !schedule.shifted && (schedule.resident ? length == tile : length % tile == 0);
+}
+
+std::int64_t row_vectors(const Schedule& schedule, std::int64_t length) {
+  return ceil_divide(length + (schedule.shifted ? schedule.vector - 1 : 0), schedule.vector);
 }
 
 }  // namespace kiln::codegen

@@ -31,4 +31,7 @@ void hold_by_cluster(Schedule& schedule, int block, int cluster, std::int64_t ve
 /// To be called last: whether every thread has whole vectors only.
 void set_whole_rows(Schedule& schedule, std::int64_t length);
 
+/// Vectors that a row of `length` elements takes, wherever it starts.
+std::int64_t row_vectors(const Schedule& schedule, std::int64_t length);
+
 }  // namespace kiln::codegen

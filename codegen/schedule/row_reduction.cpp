@@ -35,9 +35,10 @@ struct RowWork {
   std::int64_t rows = 1, length = 0;
   bool chain = false;  ///< several passes over a row, or values per element that need its results
   int vector = 1;
+  bool shifted = false;
   int registers = 1;       ///< of one thread, for the loads of one vector
   std::int64_t bytes = 0;  ///< loaded per element
-  std::int64_t vectors() const { return ceil_divide(length, vector); }
+  std::int64_t vectors() const { return ceil_divide(length + (shifted ? vector - 1 : 0), vector); }
 };
 
 bool is_contiguous(const Kernel& kernel, const Access& access) {
@@ -63,8 +64,9 @@ bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
                                                      [](AxisClass axis) { return axis == AxisClass::broadcast; });
 }
 
-/// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand.
-int choose_vector(const Kernel& kernel, const Extents& extents) {
+/// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand; `aligned`: wherever rows
+/// start.
+int choose_vector(const Kernel& kernel, const Extents& extents, bool aligned) {
   const auto finds = [&](const Access& access) { return finds_along_rows(kernel, access); };
   const auto moves = [&](const Access& access) { return moves_along_rows(kernel, access) || finds(access); };
   const auto counts = [&](const Access& access) {
@@ -75,13 +77,28 @@ int choose_vector(const Kernel& kernel, const Extents& extents) {
   for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (inner % vector != 0 && (kernel.reduced > 1 || inner < 8 * vector)) continue;
     const auto is_whole = [&](const Access& access) {
-      const auto width =
-          static_cast<int>(std::min<std::size_t>(access.alignment, access_bytes) / element_bytes(access));
-      return is_contiguous(kernel, access) && width >= vector;
+      const std::size_t bytes = element_bytes(access), reach = aligned ? access_bytes : access.alignment;
+      const auto width = static_cast<int>(std::min<std::size_t>(reach, access_bytes) / bytes);
+      return is_contiguous(kernel, access) && access.alignment >= bytes && width >= vector;
     };
     if (most_bytes_move_whole(kernel, counts, is_whole)) return vector;
   }
   return 1;
+}
+
+/// Rows that start anywhere move by whole vectors where those are aligned instead of the rows: but the first and the
+/// last one.
+void shift_rows(RowWork& work, const Kernel& kernel, const Extents& extents) {
+  constexpr std::int64_t longest = 1 << 30;  // positions before the row are negative numbers of 32 bits
+  const bool finds = std::any_of(kernel.accesses.begin(), kernel.accesses.end(),
+                                 [](const Access& access) { return access.gathers > 0; });
+  if (kernel.reduced != 1 || kernel.rank < 2 || finds || work.length >= longest || !shift_anchor(kernel)) return;
+  const int vector = choose_vector(kernel, extents, true);
+  if (vector <= work.vector || work.length < 8 * vector) return;
+  // Single elements of four bytes and more fill the accesses of a warp: enough for one pass.
+  if (!work.chain && work.vector * size_of(kernel.accesses[*shift_anchor(kernel)].type) >= 4) return;
+  work.vector = vector;
+  work.shifted = true;
 }
 
 RowWork work_of(const Kernel& kernel, const Extents& extents) {
@@ -91,7 +108,8 @@ RowWork work_of(const Kernel& kernel, const Extents& extents) {
   work.rows = row.rows;
   work.length = row.length;
   work.chain = stages.passes.size() > 1 || stages.has_element_outputs;
-  work.vector = choose_vector(kernel, extents);
+  work.vector = choose_vector(kernel, extents, false);
+  shift_rows(work, kernel, extents);
   const std::vector<char> held = held_accesses(kernel);
   std::size_t bytes = 0;
   for (std::size_t a = 0; a < held.size(); ++a) {
@@ -112,18 +130,21 @@ int bucket(std::int64_t items) {
 struct Lanes {
   int lanes = 0, items = 1;
 };
+/// Warps are a power of two, or three or five times one: join_block takes no others.
+constexpr int block_sizes[] = {64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024};
 
 /// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, about `wanted` vectors each.
 /// The largest blocks leave no room for another one on a multiprocessor.
 Lanes block_lanes(std::int64_t vectors, int most_items, int wanted, bool chain) {
   Lanes best;
   double best_score = -1e9;
-  for (int lanes = 64; lanes <= (chain ? 1024 : 512); lanes *= 2) {
+  for (const int lanes : block_sizes) {
     const int items = bucket(ceil_divide(vectors, lanes));
-    if (items > most_items) continue;
+    if (items > most_items || lanes > (chain ? 1024 : 512)) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
     const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
-    const double score = filled - 0.1 * distance - (lanes == 1024 ? 0.1 : 0);
+    const double idle = 1 - static_cast<double>(1024 / lanes * lanes) / 1024;  // threads that no further block takes
+    const double score = filled - 0.1 * distance - (lanes > 512 ? 0.1 : 0) - 0.25 * idle;
     if (score > best_score) best_score = score, best = {lanes, items};
   }
   return best;
@@ -197,13 +218,14 @@ std::int64_t shared_states(const Kernel& kernel, int warps, int cluster) {
   return (bytes + 15) / 16 * 16;
 }
 
-/// Copies to shared memory move whole vectors.
-bool copies_whole_vectors(const Kernel& kernel, int vector) {
+/// Copies to shared memory move whole vectors; of shifted rows those that are.
+bool copies_whole_vectors(const Kernel& kernel, int vector, bool shifted) {
   const std::vector<char> held = held_accesses(kernel);
   for (std::size_t a = 0; a < held.size(); ++a) {
     const Access& access = kernel.accesses[a];
     const std::size_t bytes = size_of(access.type) * static_cast<std::size_t>(vector);
-    if (held[a] && (!is_contiguous(kernel, access) || bytes < 4 || bytes > 16 || access.alignment < bytes))
+    const std::size_t aligned = shifted ? size_of(access.type) : bytes;
+    if (held[a] && (!is_contiguous(kernel, access) || bytes < 4 || bytes > 16 || access.alignment < aligned))
       return false;
   }
   return true;
@@ -211,7 +233,8 @@ bool copies_whole_vectors(const Kernel& kernel, int vector) {
 
 /// Long rows: up to sixteen blocks hold one together. Two blocks on a multiprocessor where that is enough.
 bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work, const DeviceTraits& device) {
-  if (!has_large_clusters(device) || !schedule.whole_vectors || !copies_whole_vectors(kernel, work.vector))
+  if (!has_large_clusters(device) || !(schedule.whole_vectors || work.shifted) ||
+      !copies_whole_vectors(kernel, work.vector, work.shifted))
     return false;
   const std::int64_t most = cluster_vectors * 4 / work.registers;
   for (const int block : {512, 1024}) {
@@ -221,7 +244,7 @@ bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work
            work.vectors() >= std::int64_t{cluster} * 2 * block)
       cluster *= 2;
     const int clusters = std::max(1, device.multiprocessors / group_multiprocessors);
-    const bool in_turn = cluster == largest_cluster && block == 1024 && work.rows > clusters;
+    const bool in_turn = !work.shifted && cluster == largest_cluster && block == 1024 && work.rows > clusters;
     if (in_turn) schedule.grid = clusters * cluster;
     const int in_registers = std::max(1, (in_turn && work.registers <= 4 ? 12 : 16) / work.registers);
     hold_by_cluster(schedule, block, cluster, work.vectors(), in_registers);
@@ -239,6 +262,19 @@ bool joins_exponentials(const Kernel& kernel) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> shift_anchor(const Kernel& kernel) {
+  const std::vector<char> held = held_accesses(kernel);
+  std::optional<std::size_t> anchor;
+  for (std::size_t a = 0; a < held.size(); ++a) {
+    const Access& access = kernel.accesses[a];
+    const std::size_t bytes = size_of(access.type);
+    if (!held[a] || !is_contiguous(kernel, access) || is_shared_by_rows(kernel, access) || access.alignment < bytes)
+      continue;
+    if (!anchor || bytes > size_of(kernel.accesses[*anchor].type)) anchor = a;
+  }
+  return anchor;
+}
 
 std::vector<char> held_accesses(const Kernel& kernel) {
   const Stages stages = stages_of(kernel);
@@ -263,7 +299,8 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   Schedule schedule;
   schedule.form = Template::row_reduction;
   schedule.vector = work.vector;
-  schedule.whole_vectors = extents.loop.back() % work.vector == 0;
+  schedule.shifted = work.shifted;
+  schedule.whole_vectors = !work.shifted && extents.loop.back() % work.vector == 0;
   const std::int64_t vectors = work.vectors();
   const int most_items = std::clamp(held_registers / work.registers, 1, work.vector > 1 ? 8 : 16);
   // Two vectors of 16 bytes where they are held between passes, else four, also where joins would add to much
@@ -276,6 +313,8 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const Lanes block = block_lanes(vectors, most_items, of_block, work.chain);
   if (vectors <= warp_threads * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
+  } else if (work.shifted && work.chain && block.lanes > 512 && share_cluster(schedule, kernel, work, device)) {
+    // Two blocks on a multiprocessor: one computes while the other one reads.
   } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {
     take_by_block(schedule, block.lanes, block.items, true);
   } else if (!work.chain || !share_cluster(schedule, kernel, work, device)) {
@@ -284,11 +323,13 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
   const bool light = is_light(kernel) && held <= (schedule.block == 1024 ? held_registers / 2 : held_registers / 4);
   const bool many = held > held_registers || kernel.body.size() > 400;
-  const int resident_threads = many                             ? 512
-                               : light && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
-                                                                : 1024;
+  const bool steps = work.shifted && !schedule.resident;  // each vector may be partial, which takes registers
+  const int resident_threads = many                                       ? 512
+                               : light && !steps && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
+                                                                          : 1024;
   schedule.min_blocks = std::max(1, std::min(resident_threads, device.threads_per_multiprocessor) / schedule.block);
-  if (schedule.resident && schedule.lanes == schedule.block && much) read_ahead(schedule, work, device);
+  if (schedule.resident && schedule.lanes == schedule.block && much && !work.shifted)
+    read_ahead(schedule, work, device);
   set_whole_rows(schedule, work.length);
   schedule.reason = fmt::format("rows of {} bytes: {} threads per row, {} vectors of {} {}{}", work.length * work.bytes,
                                 schedule.lanes, schedule.items, schedule.vector,
@@ -296,6 +337,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
                                 : schedule.resident  ? "held in registers"
                                                      : "per step",
                                 schedule.split ? "; too few rows for the card, so blocks share them" : "");
+  if (work.shifted) schedule.reason += "; rows start at any element, so vectors are aligned instead";
   if (schedule.cluster > 1 && schedule.grid > 0) schedule.reason += ", which take rows in turn";
   if (joins_exponentials(kernel)) schedule.reason += "; a maximum and the sum of exponentials found in one pass";
   return schedule;

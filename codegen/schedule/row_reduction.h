@@ -1,6 +1,10 @@
 // codegen/schedule/row_reduction.h -- reductions along rows: full reductions, rows, and chains that need their results.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <vector>
+
 #include "codegen/schedule/schedule.h"
 
 namespace kiln::codegen {
@@ -17,6 +21,9 @@ constexpr bool has_large_clusters(const DeviceTraits& device) {
 /// Per access: a load that such a kernel holds where rows are held. Others that all rows share and only results need
 /// are read from the caches when their turn comes.
 std::vector<char> held_accesses(const Kernel& kernel);
+
+/// The widest operand that is held and lies contiguous along rows of its own: what shifted rows are aligned to.
+std::optional<std::size_t> shift_anchor(const Kernel& kernel);
 
 LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
 

@@ -44,6 +44,7 @@ struct Schedule {
   int rows = 1;             ///< rows that a thread works on at a time
   bool resident = false;    ///< rows are held in registers between the passes over them
   bool whole_rows = false;  ///< rows: every thread has whole vectors only. Else positions are compared with the end
+  bool shifted = false;     ///< rows: the first vector starts before the row, where its first operand is aligned
   bool split = false;       ///< several blocks share a row (or column): partial results, joined by the last one
   int cluster = 1;          ///< blocks that hold one row together
   int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work; or tiles

@@ -12,8 +12,8 @@
 //   repeats   the same device, shapes and layouts give the same bits. Sums of floats have a fixed order: updates are
 //             sorted by their index and added in runs (f16 and bf16 in f32, rounded once). kl::unordered lets them meet
 //             in any order instead, which takes less memory and is often faster on a GPU; results then differ in the
-//             last bits from run to run, and f16 and bf16 may round after each update. Integers, and the largest and
-//             smallest, do not depend on the order
+//             last bits from run to run. Those of f16 and bf16, which would be rounded after each update, are sorted in
+//             any case. Integers, and the largest and smallest, do not depend on the order
 //   errors    ShapeError for a missing axis, updates that do not fit, a target without elements of its own; TypeError
 //   at
 //             compile time for floating updates of integers and complex ones of reals

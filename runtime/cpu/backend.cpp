@@ -86,9 +86,10 @@ class CpuBackend final : public Backend {
         &job);
   }
 
-  /// Loaded kernels live until the process ends, as LoadedKernel promises.
-  const LoadedKernel* load(const Binary& binary, const KernelSource&) override {
-    return reinterpret_cast<const LoadedKernel*>(new CpuImage(binary.image));
+  std::shared_ptr<const LoadedKernel> load(const Binary& binary, const KernelSource&) override {
+    auto image = std::make_shared<const CpuImage>(binary.image);
+    const auto* const kernel = reinterpret_cast<const LoadedKernel*>(image.get());
+    return {std::move(image), kernel};
   }
 
   void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t,

@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "runtime/kernel_limit.h"
+
 namespace kiln::runtime {
 
 /// One mapping per kernel, written first and executable afterwards, never both. Unmapped by the destructor.
@@ -23,6 +25,7 @@ class CpuImage {
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;
   Entry entry_ = nullptr;
+  LoadedCount count_;
 };
 
 }  // namespace kiln::runtime

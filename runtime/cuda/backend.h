@@ -1,6 +1,7 @@
 // runtime/cuda/backend.h -- one CUDA device: contexts, memory, kernels, launches, streams.
 #pragma once
 
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,12 +12,14 @@
 
 #include "runtime/cuda/driver_api.h"
 #include "runtime/graph_backend.h"
+#include "runtime/kernel_limit.h"
 #include "runtime/runtime.h"
 #include "support/fork_safe.h"
 
 namespace kiln::runtime {
 
 struct LoadedKernel {
+  CUlibrary library = nullptr;
   CUfunction function = nullptr;  ///< a CUkernel: the driver finds the function of the stream's or the current context
   std::uint32_t argument_bytes = 0;
   std::uint32_t shared_bytes = 0;                   ///< static
@@ -24,6 +27,7 @@ struct LoadedKernel {
   mutable bool allows_large_clusters = false;       ///< of more than 8 blocks; set on demand under the same mutex
   int max_threads = 0;
   std::string name;
+  LoadedCount count;
 };
 
 }  // namespace kiln::runtime
@@ -39,7 +43,8 @@ class CudaBackend final : public Backend {
   void* allocate(std::size_t bytes, NativeStream stream) override;
   void release(void* memory, NativeStream stream) noexcept override;
   void copy(void* to, const void* from, std::size_t bytes, Copy kind, NativeStream stream) override;
-  const LoadedKernel* load(const Binary& binary, const KernelSource& source) override;
+  std::shared_ptr<const LoadedKernel> load(const Binary& binary, const KernelSource& source) override;
+  void unload_unused(std::size_t kernels) override;
   void launch(const LoadedKernel& kernel, const LaunchShape& shape, const void* arguments, std::size_t bytes,
               NativeStream stream) override;
   void launch(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, NativeStream stream) override;
@@ -73,7 +78,7 @@ class CudaBackend final : public Backend {
   void make_room(CUstream stream);
   [[noreturn]] void fail_allocation(CUresult result, std::size_t bytes);
   CUlibrary load_image(const Binary& binary, const KernelSource& source, CUresult& result);
-  std::unique_ptr<LoadedKernel> load_new(const Binary& binary, const KernelSource& source);
+  std::shared_ptr<const LoadedKernel> load_new(const Binary& binary, const KernelSource& source);
   [[noreturn]] void fail_load(CUresult result, const Binary& binary, const KernelSource& source);
   [[noreturn]] void fail_launch(CUresult result, const LoadedKernel& kernel, const LaunchShape& shape);
   void allow_shared(const LoadedKernel& kernel, std::uint32_t bytes);
@@ -95,7 +100,14 @@ class CudaBackend final : public Backend {
   std::vector<CUdevice> peers_;
   std::once_flag pool_once_;
   ForkSafeMutex kernels_mutex_;
-  std::map<std::string, std::unique_ptr<LoadedKernel>> kernels_;  // by digest of the image
+  struct Loaded {
+    std::shared_ptr<const LoadedKernel> kernel;
+    std::list<const std::string*>::iterator place;
+  };
+  /// The caller holds the mutex.
+  void unload_oldest(std::size_t kernels, std::size_t looks);
+  std::map<std::string, Loaded> kernels_;  // by digest of the image
+  std::list<const std::string*> loaded_;   // keys of kernels_, the last one first
   struct StreamCounters {
     void* memory = nullptr;
     std::uint32_t count = 0;

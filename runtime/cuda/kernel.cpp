@@ -10,6 +10,7 @@
 #include "runtime/cuda/nvrtc_library.h"
 #include "runtime/cuda/relaxed_capture.h"
 #include "runtime/cuda_interface.h"
+#include "runtime/kernel_limit.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/log.h"
@@ -48,7 +49,7 @@ void CudaBackend::fail_load(CUresult result, const Binary& binary, const KernelS
       error_text(result), version_text(driver().version), compiler_description());
 }
 
-std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const KernelSource& source) {
+std::shared_ptr<const LoadedKernel> CudaBackend::load_new(const Binary& binary, const KernelSource& source) {
   const RelaxedCapture relaxed;
   CUresult result = CUDA_SUCCESS;
   CUlibrary library = load_image(binary, source, result);
@@ -63,7 +64,8 @@ std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const 
     library = load_image(fallback, source, result);
   }
   if (result != CUDA_SUCCESS) fail_load(result, *loaded, source);
-  auto kernel = std::make_unique<LoadedKernel>();
+  auto kernel = std::make_shared<LoadedKernel>();
+  kernel->library = library;
   CUkernel handle = nullptr;
   result = in_context(*this, [&] { return driver().library_kernel(&handle, library, loaded->entry.c_str()); });
   if (result != CUDA_SUCCESS) {
@@ -86,19 +88,45 @@ std::unique_ptr<LoadedKernel> CudaBackend::load_new(const Binary& binary, const 
   return kernel;
 }
 
-const LoadedKernel* CudaBackend::load(const Binary& binary, const KernelSource& source) {
+std::shared_ptr<const LoadedKernel> CudaBackend::load(const Binary& binary, const KernelSource& source) {
   std::string key = to_hex(blake3(std::string_view(binary.image.data(), binary.image.size())));
   key += binary.entry;
   const std::lock_guard lock(kernels_mutex_);  // one load per kernel; loads are short beside compiles
-  const auto [slot, inserted] = kernels_.try_emplace(std::move(key), nullptr);
-  if (!inserted) return slot->second.get();
-  try {
-    slot->second = load_new(binary, source);
-  } catch (...) {
-    kernels_.erase(slot);
-    throw;
+  if (const auto known = kernels_.find(key); known != kernels_.end()) {
+    loaded_.splice(loaded_.begin(), loaded_, known->second.place);
+    return known->second.kernel;
   }
-  return slot->second.get();
+  std::shared_ptr<const LoadedKernel> kernel = load_new(binary, source);
+  const auto slot = kernels_.try_emplace(std::move(key)).first;
+  loaded_.push_front(&slot->first);
+  slot->second = {kernel, loaded_.begin()};
+  constexpr std::size_t looks = 64;  // few, where many are in use
+  unload_oldest(kernel_limit(), looks);
+  return kernel;
+}
+
+void CudaBackend::unload_unused(std::size_t kernels) {
+  const std::lock_guard lock(kernels_mutex_);
+  unload_oldest(kernels, loaded_.size());
+}
+
+/// Those in use are put in front, so that the next search finds others. Whoever let go of a kernel may have launched it
+/// a moment ago: the driver waits for what it runs before it frees the code.
+void CudaBackend::unload_oldest(std::size_t kernels, std::size_t looks) {
+  if (loaded_.size() <= kernels) return;
+  const RelaxedCapture relaxed;
+  for (; looks > 0 && loaded_.size() > kernels; --looks) {
+    const auto oldest = kernels_.find(*loaded_.back());
+    if (oldest->second.kernel.use_count() > 1) {
+      loaded_.splice(loaded_.begin(), loaded_, oldest->second.place);
+      continue;
+    }
+    const CUlibrary library = oldest->second.kernel->library;
+    loaded_.pop_back();
+    kernels_.erase(oldest);
+    const CUresult result = in_context(*this, [&] { return driver().library_unload(library); });
+    if (result != CUDA_SUCCESS) KILN_LOG(1, "a kernel cannot be unloaded: {}", error_text(result));
+  }
 }
 
 void CudaBackend::allow_shared(const LoadedKernel& kernel, std::uint32_t bytes) {

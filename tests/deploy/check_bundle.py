@@ -31,12 +31,12 @@ def expect(printed, expected, what):
 # A cubin has 20 bytes of header and its text, a CPU image 64; the file 128 of header, 5 * (48 + 84) + 12 of records, 14 texts of 109 bytes with
 # a length of 4 bytes each, which makes 965, hence 1024, and 4 images of 64 and one of 128.
 LISTING = """\
-KERNEL        TARGET     SIZE  REGISTERS  SPILLS  SHARED  COMPILER
-gelu f32[n]   sm_90      35 B  32         0       0       NVRTC 13.0
-saxpy f32[n]  ptx_80     48 B                     0       NVRTC 13.0
-saxpy f32[n]  sm_80      36 B  32         0       0       NVRTC 13.0
-saxpy f32[n]  sm_90a     37 B  32         0       0       NVRTC 13.0
-saxpy f32[n]  x86-64-v3  84 B                     0       LLVM 19.1.7
+NAME         TARGET     SIZE  REGISTERS  SPILLS  SHARED  COMPILER     KERNEL
+kiln_kernel  sm_90      35 B  32         0       0       NVRTC 13.0   gelu f32[n]
+kiln_kernel  ptx_80     48 B                     0       NVRTC 13.0   saxpy f32[n]
+kiln_kernel  sm_80      36 B  32         0       0       NVRTC 13.0   saxpy f32[n]
+kiln_kernel  sm_90a     37 B  32         0       0       NVRTC 13.0   saxpy f32[n]
+kiln_kernel  x86-64-v3  84 B                     0       LLVM 19.1.7  saxpy f32[n]
 tuned for NVIDIA H200, 132 multiprocessors: 2 lines
 2 kernels, 5 images, 1.4 KiB
 """
@@ -143,6 +143,26 @@ def check_misuse(bundle):
         run(kiln, "bundle", *words, status=2)
 
 
+def check_full_output(folder, bundle):
+    """What cannot be written is an error, and not a short listing: of each subcommand, on a full disk."""
+    if not os.access("/dev/full", os.W_OK):
+        return
+    other = folder / "full.klb"
+    record = folder / "full.kiln"
+    record.write_text("kiln record 1\n")
+    place = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")} | {"KILN_CACHE_DIR": str(folder / "cache")}
+    for words in (["info"], ["info", "--json"], ["help"], ["help", "bundle"], ["--version"], ["cache", "stats"], ["cache", "ls"],
+                  ["cache", "verify"], ["cache", "prune"], ["cache", "clear"], ["bundle", "ls", bundle],
+                  ["bundle", "ls", "--json", bundle], ["bundle", "verify", bundle], ["bundle", "diff", bundle, bundle],
+                  ["bundle", "merge", bundle, "-o", other], ["tune", "ls"], ["tune", "ls", "--json"], ["tune", "forget"]):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([kiln, *map(str, words)], stdout=full, stderr=subprocess.PIPE, text=True, env=place)
+        check(result.returncode == 1 and "the output cannot be written: No space left on device" in result.stderr,
+              f"{words} on a full disk: status {result.returncode}, {result.stderr}")
+    closed = subprocess.run(["bash", "-c", 'exec "$0" bundle ls "$1" >&-', kiln, str(bundle)], stderr=subprocess.PIPE, text=True)
+    check(closed.returncode == 1 and "the output cannot be written" in closed.stderr, f"a closed output: {closed}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -154,6 +174,7 @@ def main():
         check_merge(folder, bundle)
         check_diff(folder, bundle)
         check_misuse(bundle)
+        check_full_output(folder, bundle)
     for failure in failures:
         print(failure)
     print(f"kiln bundle: {len(failures)} failures")

@@ -1,5 +1,6 @@
 // tests/deploy/make_bundle.cpp -- writes small bundles for tests.
 //
+// make_bundle --tuning NAME DEVICE MULTIPROCESSORS: prints a line as `kiln tune export` does.
 // make_bundle OUT [NAME:TARGET[:VARIANT]]... [=DEVICE:MULTIPROCESSORS:RECORD]...
 // Images begin like real ones and say what they are; VARIANT changes image and registers, and nothing else, but
 // "foreign" makes an image that is none.
@@ -11,6 +12,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
 #include "runtime/cpu/jit/kiln_cpu.h"
+#include "runtime/tuning_record.h"
 #include "support/check.h"
 
 namespace {
@@ -77,8 +79,30 @@ void add_kernel(rt::BundleWriter& writer, const std::string& word) {
 
 }  // namespace
 
+namespace {
+
+int print_tuning(char** words) {
+  rt::TuningRecord record;
+  record.key.kernel = kiln::to_hex(kiln::blake3(words[0]));
+  record.key.size = 25;
+  record.key.device = words[1];
+  record.key.multiprocessors = std::atoi(words[2]);
+  record.choice = "block=512 vector=4";
+  record.heuristic = "block=256 vector=4";
+  record.choice_us = 101.25;
+  record.heuristic_us = 110.5;
+  record.runs = 160;
+  record.date = 1764576000;
+  record.name = words[0];
+  std::printf("%s", rt::to_line(record).c_str());
+  return 0;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  if (argc == 5 && std::string(argv[1]) == "--tuning") return print_tuning(argv + 2);
   try {
     rt::BundleWriter writer;
     for (int i = 2; i < argc; ++i) {

@@ -1,5 +1,4 @@
-// tests/device/cases_numerics_test.cpp -- faults that users of similar systems reported, restated as inputs
-// (docs/cases.md).
+// tests/device/cases_numerics_test.cpp -- faults that users of similar systems reported, restated as inputs.
 #include "tests/support/check.h"
 
 namespace {

@@ -186,4 +186,47 @@ TEST_P(ShapeCases, keepdims_and_transposed_sums_are_the_plain_kernel) {  // B12
   }
 }
 
+/// -1, 0 or 1: sums of up to 2^24 of them are exact in any order.
+int trit(std::int64_t i) { return static_cast<int>((static_cast<std::uint64_t>(i) * 2654435761u >> 13) % 3) - 1; }
+
+/// Sums of the rows and columns of 2^bits elements in C order, laid out as 2^k rows for every k: from the finest, by
+/// adding neighbours (rows) and halves of rows (columns).
+struct SweepSums {
+  std::vector<std::vector<float>> rows, columns;  ///< by k
+  explicit SweepSums(int bits, const std::vector<float>& elements) : rows(bits + 1), columns(bits + 1) {
+    rows[bits] = columns[0] = elements;
+    for (int k = bits; k-- > 0;) {
+      for (std::size_t i = 0; i < rows[k + 1].size(); i += 2) rows[k].push_back(rows[k + 1][i] + rows[k + 1][i + 1]);
+    }
+    for (int k = 1; k <= bits; ++k) {
+      const std::size_t half = columns[k - 1].size() / 2;
+      for (std::size_t i = 0; i < half; ++i) columns[k].push_back(columns[k - 1][i] + columns[k - 1][i + half]);
+    }
+  }
+};
+
+/// Few long rows to many short ones: every layout gives every sum, against exact references.
+TEST_P(ShapeCases, sums_of_every_layout_of_the_same_elements) {  // B12
+  const int bits = on_gpu() ? 24 : 20;
+  std::vector<float> elements;
+  for (std::int64_t i = 0; i < std::int64_t{1} << bits; ++i) elements.push_back(static_cast<float>(trit(i)));
+  const SweepSums want(bits, elements);
+  const kl::Array<float> flat = kl::from_host(elements);
+  for (int k = 0; k <= bits; ++k) {
+    const std::int64_t rows = std::int64_t{1} << k, columns = std::int64_t{1} << (bits - k);
+    const auto x = flat.reshape({rows, columns});
+    EXPECT_EQ(kl::eval(kl::sum(x, 0)).to_host(), want.columns[k]) << "axis 0 of 2^" << k << " rows";
+    EXPECT_EQ(kl::eval(kl::sum(x, 1)).to_host(), want.rows[k]) << "axis 1 of 2^" << k << " rows";
+    const kl::Array<float> kept = kl::sum(x, 0, kl::keepdims), kept_rows = kl::sum(x, 1, kl::keepdims);
+    EXPECT_EQ(kept.shape(), (kl::Shape{1, columns}));
+    EXPECT_EQ(kept.to_host(), want.columns[k]) << "axis 0 of 2^" << k << " rows, keepdims";
+    EXPECT_EQ(kept_rows.to_host(), want.rows[k]) << "axis 1 of 2^" << k << " rows, keepdims";
+    EXPECT_EQ(kl::eval(kl::sum(x.t(), 0)).to_host(), want.rows[k]) << "transposed, 2^" << k << " rows";
+    EXPECT_EQ(kl::eval(kl::sum(x.t(), 1)).to_host(), want.columns[k]) << "transposed, 2^" << k << " rows";
+    for (const float sum : {kl::sum(x).item(), kl::sum(x, kl::keepdims).item(), kl::sum(x.t()).item()})
+      EXPECT_EQ(sum, want.rows[0][0]) << "full sum of 2^" << k << " rows";
+    if (HasFailure()) return;
+  }
+}
+
 }  // namespace

@@ -63,6 +63,26 @@ TEST_P(FloatEnvironment, rounding_is_to_nearest) {
   }
 }
 
+// Rule: the same for updates by index, which the host joins on the CPU device, and for numbers, which it converts to
+// the type of the array.
+TEST_P(FloatEnvironment, updates_by_index_and_numbers_round_to_nearest) {
+  const kl::Array<std::int64_t> first = kl::zeros<std::int64_t>({2});
+  const kl::Array<double> updates = kl::from_host(std::vector<double>{1.0, 0x1p-60});
+  const kl::Array<float> x = kl::zeros<float>({3});
+  const Restored restored;
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    kl::Array<double> sums = kl::zeros<double>({1});
+    std::fesetround(mode);
+    kl::scatter_add(sums, first, updates);
+    const kl::Array<float> baked = x + kl::lit(0.1), given = x + 0.1;  // 0.1 has no exact form in f32
+    EXPECT_EQ(std::fegetround(), mode);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(sums.item(), 1.0) << mode;
+    EXPECT_EQ(baked.to_host(), std::vector<float>(3, 0.1f)) << mode;
+    EXPECT_EQ(given.to_host(), std::vector<float>(3, 0.1f)) << mode;
+  }
+}
+
 // Rule: division by zero, invalid operations and overflow have values; a kernel traps nowhere and raises no flag of the
 // host, whatever the host traps.
 TEST_P(FloatEnvironment, traps_and_flags_are_the_hosts) {

@@ -104,7 +104,7 @@ void expect_elements(const std::string& rule, const kl::Array<R>& got, const Ten
 template <class T>
 void check_lengths(Real u) {
   const std::string type = std::string(" of ") + kl::name_of(kl::dtype_of<T>);
-  for (const std::int64_t n : {1, 2, 7, 32, 100, 1024, 1027, 4096, 33000}) {
+  for (const std::int64_t n : {1, 2, 7, 32, 100, 1024, 1027, 4096, 33000, 50257}) {
     const Tensor<T> t = random_tensor<T>({3, n}, static_cast<std::uint64_t>(n));
     const Tensor<T> w = random_tensor<T>({n}, static_cast<std::uint64_t>(n) + 1);
     const kl::Array<T> x = on_device(t), weight = on_device(w);
@@ -145,6 +145,32 @@ TEST_P(Normalisation, of_f32) { check_lengths<float>(0x1p-24L); }
 TEST_P(Normalisation, of_f64) { check_lengths<double>(0x1p-53L); }
 TEST_P(Normalisation, of_f16) { check_lengths<kl::half>(0x1p-24L); }
 TEST_P(Normalisation, of_bf16) { check_lengths<kl::bfloat16>(0x1p-24L); }
+
+// Rule: rows may start at any element, of operands that start differently too; nothing beside them is written.
+TEST_P(Normalisation, of_rows_at_any_place) {
+  for (const std::int64_t n : {129, 1024, 4097, 20001}) {
+    const Tensor<kl::bfloat16> all = random_tensor<kl::bfloat16>({5, n + 11}, static_cast<std::uint64_t>(n));
+    Tensor<kl::bfloat16> t{{5, n}, {}};
+    for (std::int64_t row = 0; row < 5; ++row) {
+      const auto begin = all.values.begin() + static_cast<std::ptrdiff_t>(row * (n + 11) + 3);
+      t.values.insert(t.values.end(), begin, begin + static_cast<std::ptrdiff_t>(n));
+    }
+    const kl::Array<kl::bfloat16> x = on_device(all);
+    kl::Array<kl::bfloat16> beside = kl::full<kl::bfloat16>({5, n + 2}, kl::bfloat16(7.0f)), on = on_device(all);
+    const auto inside = kl::range(3, n + 3);
+    softmax.into(beside(kl::all, kl::range(1, n + 1)))(x(kl::all, inside));
+    const kl::Array<kl::bfloat16> result = kl::eval(beside(kl::all, kl::range(1, n + 1)) + kl::bfloat16(0.0f));
+    expect_elements("softmax of rows elsewhere", result, t, softmax_of, 1e-4L, 0);
+    const auto edges = beside.to_host();
+    for (std::int64_t row = 0; row < 5; ++row) {
+      EXPECT_EQ(float(edges[static_cast<std::size_t>(row * (n + 2))]), 7.0f) << n;
+      EXPECT_EQ(float(edges[static_cast<std::size_t>((row + 1) * (n + 2) - 1)]), 7.0f) << n;
+    }
+    softmax.into(on(kl::all, inside))(on(kl::all, inside));
+    const kl::Array<kl::bfloat16> same = kl::eval(on(kl::all, inside) + kl::bfloat16(0.0f));
+    expect_elements("softmax in place", same, t, softmax_of, 1e-4L, 0);
+  }
+}
 
 TEST_P(Normalisation, cross_entropy_of_rows) {
   for (const std::int64_t n : {5, 1000, 40000}) {

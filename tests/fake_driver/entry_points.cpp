@@ -228,15 +228,18 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
                            void**, unsigned) {
   STEP("cuLibraryLoadData");
   *library = keep(new CUlib_st{static_cast<const char*>(image)});
+  const std::lock_guard lock(state().mutex);
+  state().libraries.insert(*library);
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryUnload(CUlibrary library) {
-  delete library;
-  return step("cuLibraryUnload");
+  STEP("cuLibraryUnload");
+  const std::lock_guard lock(state().mutex);
+  return state().libraries.erase(library) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
-CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary, const char* name) {
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   STEP("cuLibraryGetKernel", name);
-  *kernel = keep(new CUkern_st{name});
+  *kernel = keep(new CUkern_st{name, library});
   return CUDA_SUCCESS;
 }
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
@@ -249,14 +252,17 @@ CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel, C
   STEP("cuKernelSetAttribute", (clusters ? "clusters=" : "") + std::to_string(value));
   return value > (227 << 10) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, CUstream stream, void** parameters, void**) {
+CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                        unsigned bz, unsigned shared, CUstream stream, void** parameters, void**) {
   const auto triple = [](unsigned x, unsigned y, unsigned z) {
     return std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z);
   };
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   STEP("cuLaunchKernel", stream_text(stream) + " grid=" + triple(gx, gy, gz) + " block=" + triple(bx, by, bz) +
                              " shared=" + std::to_string(shared));
+  const auto kernel = reinterpret_cast<CUkernel>(function);
+  if (!is_loaded(kernel)) return CUDA_ERROR_INVALID_HANDLE;
+  if (state().captured) captured_kernels().push_back(kernel);
   copy_arguments(parameters);
   return CUDA_SUCCESS;
 }

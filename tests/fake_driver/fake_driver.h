@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct FakeDriver {
   std::vector<std::string> calls;
   std::vector<unsigned char> arguments;  ///< of the last launch
   std::uint64_t used = 0;                ///< bytes allocated and not freed
+  std::set<const void*> libraries;       ///< loaded and not unloaded
   std::uint64_t held = 0;                ///< bytes freed but kept by the pool
   std::mutex mutex;
 

@@ -9,13 +9,14 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   STEP("cuStreamBeginCapture", stream_text(stream));
   state().captured = stream;
   state().nodes = 0;
+  captured_kernels().clear();
   return CUDA_SUCCESS;
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   state().captured = nullptr;
   *graph = nullptr;
   STEP("cuStreamEndCapture", stream_text(stream));
-  *graph = keep(new CUgraph_st{state().nodes});
+  *graph = keep(new CUgraph_st{state().nodes, captured_kernels()});
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
@@ -31,7 +32,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus* status, cuui
 }
 CUresult cuGraphInstantiate(CUgraphExec* instance, CUgraph graph, unsigned long long) {
   STEP("cuGraphInstantiate", std::to_string(graph->nodes));
-  *instance = keep(new CUgraphExec_st{graph->nodes});
+  *instance = keep(new CUgraphExec_st{graph->nodes, graph->kernels});
   return CUDA_SUCCESS;
 }
 CUresult cuGraphExecUpdate(CUgraphExec instance, CUgraph graph, CUgraphExecUpdateResultInfo*) {
@@ -45,7 +46,13 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode node, const CUD
   copy_arguments(settings->kernelParams);
   return CUDA_SUCCESS;
 }
-CUresult cuGraphLaunch(CUgraphExec, CUstream stream) { return step("cuGraphLaunch", stream_text(stream)); }
+/// A real driver would run what is in the place of the code.
+CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+  STEP("cuGraphLaunch", stream_text(stream));
+  for (const CUkernel kernel : graph->kernels)
+    if (!is_loaded(kernel)) return CUDA_ERROR_INVALID_HANDLE;
+  return CUDA_SUCCESS;
+}
 CUresult cuGraphDestroy(CUgraph) { return step("cuGraphDestroy"); }
 CUresult cuGraphExecDestroy(CUgraphExec) { return step("cuGraphExecDestroy"); }
 

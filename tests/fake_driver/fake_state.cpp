@@ -35,6 +35,16 @@ void copy_arguments(void** parameters) {
   }
 }
 
+bool is_loaded(CUkernel kernel) {
+  const std::lock_guard lock(state().mutex);
+  return state().libraries.contains(kernel->library);
+}
+
+std::vector<CUkernel>& captured_kernels() {
+  static auto* const list = new std::vector<CUkernel>;
+  return *list;
+}
+
 std::vector<void*>& handles() {
   static auto* const list = new std::vector<void*>;
   return *list;

@@ -23,12 +23,15 @@ struct CUlib_st {
 };
 struct CUkern_st {
   std::string name;
+  CUlibrary library = nullptr;
 };
 struct CUgraph_st {
   std::size_t nodes;
+  std::vector<CUkernel> kernels = {};
 };
 struct CUgraphExec_st {
   std::size_t nodes;
+  std::vector<CUkernel> kernels = {};
 };
 
 namespace kiln::fake {
@@ -50,6 +53,11 @@ Handle* keep(Handle* handle) {
   handles().push_back(handle);
   return handle;
 }
+
+/// Whether the code of a kernel has not been unloaded.
+bool is_loaded(CUkernel kernel);
+/// Those that a stream under capture has launched.
+std::vector<CUkernel>& captured_kernels();
 
 inline std::string stream_text(CUstream stream) { return "stream=" + std::to_string(stream ? stream->id : 0); }
 

@@ -184,13 +184,15 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = s;
   __syncthreads();
   if (!Everywhere && threadIdx.x >= 32) return s;
-  if constexpr (Warps > 8) {
+  // All of them, or three or five at a time where their number is no power of two, or one for each lane.
+  constexpr int At_once = Warps <= 8 ? Warps : Warps % 3 == 0 ? 3 : Warps % 5 == 0 ? 5 : 1;
+  if constexpr (At_once == 1) {
     return join_lanes<Warps>(shared[threadIdx.x % Warps]);
   } else {
-    State all[Warps];
+    State some[At_once];
 #pragma unroll
-    for (int w = 0; w < Warps; ++w) all[w] = shared[w];
-    return tree(all);
+    for (int w = 0; w < At_once; ++w) some[w] = shared[threadIdx.x % (Warps / At_once) * At_once + w];
+    return join_lanes<Warps / At_once>(tree(some));
   }
 }
 

@@ -1,6 +1,8 @@
 // tests/golden/reduction_cases.cpp -- which bodies the emulation runs in which forms of row reduction.
 #include "tests/golden/reduction_cases.h"
 
+#include <fmt/format.h>
+
 namespace kiln::golden {
 namespace {
 
@@ -32,6 +34,11 @@ Schedule vectors(Schedule schedule) {
 }
 Schedule whole(Schedule schedule) {
   schedule.whole_rows = schedule.whole_vectors = true;
+  return schedule;
+}
+
+Schedule shifted(Schedule schedule) {
+  schedule.shifted = true;
   return schedule;
 }
 
@@ -78,6 +85,44 @@ void chains(std::vector<ReductionCase>& cases) {
   cases.push_back({"layernorm_block", layernorm, held(form(64, 64, 8, 2))});
   cases.push_back({"layernorm_rows", layernorm, vectors(held(form(64, 16, 8, 1, 2)))});
   cases.push_back({"layernorm_steps", layernorm, form(128, 128, 8, 1)});
+}
+
+/// Rows that start anywhere, by vectors that are aligned.
+void shifts(std::vector<ReductionCase>& cases) {
+  const Kernel sum = sum_kernel(DType::f32, "sc", 1, 4), bf16 = sum_kernel(DType::bf16, "sc", 1, 2);
+  const Kernel softmax = softmax_kernel(DType::bf16, 2);
+  cases.push_back({"shifted_sum_lanes", sum, shifted(held(form(64, 8, 4, 2, 2)))});
+  cases.push_back({"shifted_sum_warp", bf16, shifted(held(form(64, 32, 8, 2)))});
+  cases.push_back({"shifted_sum_block", bf16, shifted(held(form(96, 96, 8, 1)))});
+  cases.push_back({"shifted_sum_steps", bf16, shifted(form(64, 64, 8, 2))});
+  cases.push_back({"shifted_sum_split", sum, shifted(split(form(64, 64, 4, 1)))});
+  cases.push_back({"shifted_sum_wide", sum_kernel(DType::f32, "sssc", 1, 4), shifted(held(form(64, 16, 4, 2, 2)))});
+  cases.push_back({"shifted_softmax_lanes", softmax, shifted(held(form(64, 8, 8, 2, 2)))});
+  cases.push_back({"shifted_softmax_block", softmax, shifted(held(form(160, 160, 8, 2)))});
+  cases.push_back({"shifted_softmax_steps", softmax, shifted(form(64, 64, 8, 1))});
+  cases.push_back({"shifted_layernorm_warp", layernorm_kernel(DType::bf16, 2), shifted(held(form(64, 32, 8, 2)))});
+  cases.push_back({"shifted_layernorm_steps", layernorm_kernel(DType::bf16, 2), shifted(form(64, 64, 8, 2))});
+  cases.push_back({"shifted_argmax", argmax_kernel(DType::f32, "sc", 4), shifted(held(form(64, 64, 4, 2)))});
+  cases.push_back({"shifted_argmax_steps", argmax_kernel(DType::f32, "sc", 4), shifted(form(64, 64, 4, 1))});
+  cases.push_back({"shifted_moments", moments_kernel(DType::f32, 4), shifted(form(64, 64, 4, 2))});
+  cases.push_back({"shifted_logsumexp", logsumexp_kernel(DType::bf16, false, 2), shifted(form(64, 64, 8, 2))});
+  const auto cluster = [](int blocks, int vector, int items, int in_shared) {
+    Schedule schedule = shifted(held(form(64, 64 * blocks, vector, items)));
+    schedule.cluster = blocks;
+    schedule.tile = in_shared;
+    return schedule;
+  };
+  cases.push_back({"shifted_cluster_softmax", softmax, cluster(4, 8, 3, 1)});
+  cases.push_back({"shifted_cluster_layernorm", layernorm_kernel(DType::bf16, 2), cluster(2, 8, 6, 4)});
+  cases.push_back({"shifted_cluster_joined", joined_softmax_kernel(DType::f32, 4), cluster(2, 4, 3, 2)});
+  cases.push_back({"shifted_maximum", ratio_kernel(DType::bf16, 2), shifted(held(form(64, 64, 8, 2)))});
+}
+
+/// Blocks of any number of warps that join_block takes.
+void blocks(std::vector<ReductionCase>& cases) {
+  const Kernel argmax = argmax_kernel(DType::f32, "sc");
+  for (const int warps : {3, 5, 6, 10, 12, 20, 24})
+    cases.push_back({fmt::format("block_of_{}_warps", warps), argmax, held(form(32 * warps, 32 * warps, 4, 1))});
 }
 
 /// Clusters of small blocks; `in_shared` vectors of each thread lie in shared memory.
@@ -154,6 +199,8 @@ std::vector<ReductionCase> row_cases() {
   std::vector<ReductionCase> cases;
   sums(cases);
   chains(cases);
+  shifts(cases);
+  blocks(cases);
   clusters(cases);
   wishes(cases);
   cases.push_back({"logsumexp_steps", logsumexp_kernel(DType::bf16), form(64, 64, 8, 2)});

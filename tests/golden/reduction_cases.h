@@ -18,12 +18,12 @@ struct ReductionCase {
 codegen::Kernel sum_kernel(DType type, std::string_view axes, int reduced, int alignment = 16);
 codegen::Kernel softmax_kernel(DType type, int alignment = 16);
 /// The same after join_exponential_sums.
-codegen::Kernel joined_softmax_kernel(DType type);
-codegen::Kernel ratio_kernel(DType type = DType::f32);  ///< x / max(x)
-codegen::Kernel layernorm_kernel(DType type);
-codegen::Kernel logsumexp_kernel(DType type, bool beside_sum = false);
-codegen::Kernel argmax_kernel(DType type, std::string_view axes);
-codegen::Kernel moments_kernel(DType type);    ///< mean and variance, by joining (count, mean, M2)
+codegen::Kernel joined_softmax_kernel(DType type, int alignment = 16);
+codegen::Kernel ratio_kernel(DType type = DType::f32, int alignment = 16);  ///< x / max(x)
+codegen::Kernel layernorm_kernel(DType type, int alignment = 16);
+codegen::Kernel logsumexp_kernel(DType type, bool beside_sum = false, int alignment = 16);
+codegen::Kernel argmax_kernel(DType type, std::string_view axes, int alignment = 16);
+codegen::Kernel moments_kernel(DType type, int alignment = 16);  ///< mean and variance, by joining (count, mean, M2)
 codegen::Kernel user_combiner_kernel();        ///< two components: smallest magnitude and how often it occurs
 codegen::Kernel several_in_one_pass_kernel();  ///< sum, max, product, any of one operand; and a row load
 codegen::Kernel integer_kernel();              ///< i8 -> i64 sum and u8 max

@@ -87,24 +87,24 @@ Kernel softmax_kernel(DType type, int alignment) {
   return b.finish();
 }
 
-Kernel joined_softmax_kernel(DType type) {
-  Kernel kernel = softmax_kernel(type);
+Kernel joined_softmax_kernel(DType type, int alignment) {
+  Kernel kernel = softmax_kernel(type, alignment);
   codegen::PassOptions options;
   options.joins_exponentials = true;
   kernel.body = codegen::run_pipeline(kernel.body, options);
   return kernel;
 }
 
-Kernel ratio_kernel(DType type) {
+Kernel ratio_kernel(DType type, int alignment) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "x / max(x)");
-  const NodeId x = load(b, type, "sc");
-  b.store(b.cast(b.op(Op::div, {x, reduce(b, Reduction::max, x)}), type), "sc");
+  const NodeId x = load(b, type, "sc", alignment);
+  b.store(b.cast(b.op(Op::div, {x, reduce(b, Reduction::max, x)}), type), "sc", alignment);
   return b.finish();
 }
 
-Kernel layernorm_kernel(DType type) {
+Kernel layernorm_kernel(DType type, int alignment) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "(x - mean) * rsqrt(var + eps) * w + b");
-  const NodeId x = load(b, type, "sc");
+  const NodeId x = load(b, type, "sc", alignment);
   const NodeId inverse = b.parameter(DType::f32), epsilon = b.parameter(DType::f32);
   const NodeId mean = b.op(Op::mul, {reduce(b, Reduction::sum, x), inverse});
   const NodeId d = b.op(Op::sub, {x, mean});
@@ -112,13 +112,13 @@ Kernel layernorm_kernel(DType type) {
   const NodeId scale = b.op(Op::rsqrt, {b.op(Op::add, {variance, epsilon})});
   const NodeId w = load(b, type, "bc"), offset = load(b, type, "bc");
   const NodeId y = b.op(Op::add, {b.op(Op::mul, {b.op(Op::mul, {d, scale}), w}), offset});
-  b.store(b.cast(y, type), "sc");
+  b.store(b.cast(y, type), "sc", alignment);
   return b.finish();
 }
 
-Kernel logsumexp_kernel(DType type, bool beside_sum) {
+Kernel logsumexp_kernel(DType type, bool beside_sum, int alignment) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "logsumexp(x)");
-  const NodeId x = load(b, type, "sc");
+  const NodeId x = load(b, type, "sc", alignment);
   Graph join;
   const NodeId m0 = join.input(0, DType::f32), e0 = join.input(1, DType::f32);
   const NodeId m1 = join.input(2, DType::f32), e1 = join.input(3, DType::f32);
@@ -137,9 +137,9 @@ Kernel logsumexp_kernel(DType type, bool beside_sum) {
   return b.finish();
 }
 
-Kernel argmax_kernel(DType type, std::string_view axes) {
+Kernel argmax_kernel(DType type, std::string_view axes, int alignment) {
   Builder b = rows(axes, 1, IndexWidth::bits32, "argmax(x)");
-  const NodeId x = load(b, type, axes);
+  const NodeId x = load(b, type, axes, alignment);
   std::string along(axes.size(), 'b');
   along.back() = 'c';
   const NodeId position = b.iota(along);
@@ -161,9 +161,9 @@ Kernel argmax_kernel(DType type, std::string_view axes) {
   return b.finish();
 }
 
-Kernel moments_kernel(DType type) {
+Kernel moments_kernel(DType type, int alignment) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "mean(x), var(x)");
-  const NodeId x = load(b, type, "sc");
+  const NodeId x = load(b, type, "sc", alignment);
   Graph join;
   std::array<NodeId, 6> in = {};
   for (std::uint64_t i = 0; i < 6; ++i) in[i] = join.input(i, DType::f32);

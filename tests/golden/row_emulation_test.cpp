@@ -34,7 +34,7 @@ double noise(std::size_t i) {
 bool admits(const ReductionCase& test, const std::vector<std::int64_t>& extents, std::int64_t length) {
   const codegen::Schedule& s = test.schedule;
   const std::int64_t tile = std::int64_t{s.lanes} * s.items * s.vector;
-  if (s.resident && (length > tile || (s.whole_rows && length != tile))) return false;
+  if (s.resident && (length + (s.shifted ? s.vector - 1 : 0) > tile || (s.whole_rows && length != tile))) return false;
   if (s.whole_rows && length % tile != 0) return false;
   return !s.whole_vectors || extents.back() % s.vector == 0;
 }

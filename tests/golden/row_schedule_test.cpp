@@ -47,7 +47,7 @@ TEST(RowSchedule, LaunchesCoverEveryRowWithinTheLimits) {
           EXPECT_EQ(shape.grid[1], 1u);
         }
         if (s.resident) {
-          EXPECT_GE(std::int64_t{s.lanes} * s.items * s.vector, length);
+          EXPECT_GE(std::int64_t{s.lanes} * s.items * s.vector, length + (s.shifted ? s.vector - 1 : 0));
         }
         if (s.whole_vectors) {
           EXPECT_EQ(length % s.vector, 0);
@@ -71,6 +71,27 @@ TEST(RowSchedule, LaunchesCoverEveryRowWithinTheLimits) {
       }
     }
   }
+}
+
+// Rule: rows that start at any element move by whole vectors all the same: where a chain holds them, or elements are
+// so small that single ones leave accesses half empty.
+TEST(RowSchedule, RowsThatStartAnywhereMoveByVectors) {
+  const auto chosen = [](const Kernel& kernel, std::int64_t length) {
+    return codegen::choose_rows(kernel, Extents{{3000, length}}, device());
+  };
+  for (const std::int64_t length : {257, 1001, 4097, 50257, 151937}) {
+    SCOPED_TRACE(length);
+    for (const Kernel& kernel : {softmax_kernel(DType::bf16, 2), sum_kernel(DType::bf16, "sc", 1, 2)}) {
+      const Schedule s = chosen(kernel, length);
+      EXPECT_TRUE(s.shifted);
+      EXPECT_EQ(s.vector, 8);
+      EXPECT_FALSE(s.whole_vectors || s.whole_rows);
+    }
+    EXPECT_TRUE(chosen(softmax_kernel(DType::f32, 4), length).shifted);
+    EXPECT_FALSE(chosen(sum_kernel(DType::f32, "sc", 1, 4), length).shifted);
+    EXPECT_FALSE(chosen(softmax_kernel(DType::bf16, 16), length / 8 * 8).shifted);
+  }
+  EXPECT_FALSE(chosen(softmax_kernel(DType::bf16, 2), 40).shifted);  // too short
 }
 
 // Rule: no length stands in a kernel's text: few schedules serve all lengths.

@@ -15,10 +15,6 @@ using tool::BundleItem;
 using tool::BundleListing;
 using tool::BundleMerge;
 
-std::string plural(std::uint64_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 std::string take_path(Arguments& arguments, const char* what) {
   std::string path = arguments.take_word();
   if (path.empty()) throw Misuse(fmt::format("name {}", what));
@@ -66,11 +62,11 @@ int ls(Arguments& arguments) {
     return success;
   }
   std::vector<std::vector<std::string>> rows = {
-      {"KERNEL", "TARGET", "SIZE", "REGISTERS", "SPILLS", "SHARED", "COMPILER"}};
+      {"NAME", "TARGET", "SIZE", "REGISTERS", "SPILLS", "SHARED", "COMPILER", "KERNEL"}};
   for (const BundleItem& item : listing.items)
-    rows.push_back({item.title, item.target, size_text(static_cast<std::uint64_t>(item.image_bytes)),
+    rows.push_back({item.entry, item.target, size_text(static_cast<std::uint64_t>(item.image_bytes)),
                     count_text(item.registers), count_text(item.spill_bytes), count_text(item.shared_bytes),
-                    item.compiler});
+                    item.compiler, item.title});
   print(table(rows));
   for (const BundleDevice& device : listing.devices)
     print(fmt::format("tuned for {}, {} multiprocessors: {}\n", device.device, device.multiprocessors,

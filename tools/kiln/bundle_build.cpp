@@ -1,12 +1,11 @@
 // tools/kiln/bundle_build.cpp -- kiln bundle build: recorded kernels to a bundle, on a machine without a GPU.
 #include <charconv>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
 #include "runtime/tool_bundle_build.h"
 #include "tools/kiln/command.h"
+#include "tools/kiln/json.h"
 #include "tools/kiln/text.h"
 
 namespace kiln::command {
@@ -35,16 +34,28 @@ unsigned jobs_of(Arguments& arguments) {
   return jobs;
 }
 
-/// What `kiln tune export` wrote.
-std::string tunings_of(Arguments& arguments) {
-  std::string lines;
-  for (const std::string& path : list_of(arguments, "--tuning")) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw Misuse(path + " cannot be read");
-    lines.append(std::istreambuf_iterator<char>(file), {});
-    lines += '\n';
-  }
-  return lines;
+void print_json(const tool::BundleRequest& request, const tool::BundleBuilt& built) {
+  Json notes = Json::array();
+  for (const std::string& note : built.notes) notes.push_back(note);
+  print(Json::object({{"path", request.output},
+                      {"records", built.records},
+                      {"unfinished_records", built.unfinished},
+                      {"kernels", built.kernels},
+                      {"images", built.images},
+                      {"bytes", built.bytes},
+                      {"notes", std::move(notes)}})
+            .text());
+}
+
+void print_text(const tool::BundleRequest& request, const tool::BundleBuilt& built) {
+  for (const std::string& note : built.notes) print("note: " + note + "\n");
+  if (built.unfinished > 0)
+    print(fmt::format("note: {} of a killed process {} skipped\n",
+                      plural(built.unfinished, "unfinished record", "unfinished records"),
+                      built.unfinished == 1 ? "was" : "were"));
+  print(fmt::format("{}: {}, {}, {}; from {}\n", request.output, plural(built.kernels, "kernel", "kernels"),
+                    plural(built.images, "image", "images"), size_text(built.bytes),
+                    plural(built.records, "record", "records")));
 }
 
 }  // namespace
@@ -54,7 +65,8 @@ int run_bundle_build(Arguments& arguments) {
   request.archs = list_of(arguments, "--arch");
   request.ptx = list_of(arguments, "--ptx");
   request.cpus = list_of(arguments, "--cpu");
-  request.tunings = tunings_of(arguments);
+  request.tunings = list_of(arguments, "--tuning");
+  const bool as_json = arguments.take_flag("--json");
   request.jobs = jobs_of(arguments);
   request.output = arguments.take_value("-o").value_or("");
   for (std::string word = arguments.take_word(); !word.empty(); word = arguments.take_word())
@@ -62,13 +74,12 @@ int run_bundle_build(Arguments& arguments) {
   arguments.finish();
   if (request.records.empty()) throw Misuse("name the files that KILN_RECORD wrote");
   if (request.output.empty()) throw Misuse("name the bundle to write: -o app.klb");
+  if (const std::string problem = tool::problem_of(request); !problem.empty()) throw Misuse(problem);
   const tool::BundleBuilt built = tool::build_bundle(request);
-  for (const std::string& note : built.notes) print("note: " + note + "\n");
-  if (built.unfinished > 0)
-    print(fmt::format("note: {} unfinished record{} of a killed process {} skipped\n", built.unfinished,
-                      built.unfinished == 1 ? "" : "s", built.unfinished == 1 ? "was" : "were"));
-  print(fmt::format("{}: {} images of {} kernels, {}\n", request.output, built.images, built.kernels,
-                    size_text(built.bytes)));
+  if (as_json)
+    print_json(request, built);
+  else
+    print_text(request, built);
   return success;
 }
 

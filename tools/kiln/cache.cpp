@@ -16,10 +16,6 @@ using tool::CacheEntry;
 using tool::CacheRemoval;
 using tool::CacheState;
 
-std::string plural(std::uint64_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 std::string kind_of(const CacheEntry& entry) {
   if (!entry.damage.empty()) return "damaged";
   if (entry.other_version) return "of another version of kiln";

@@ -23,12 +23,14 @@ std::span<const Command> commands() {
        run_cache},
       {"bundle", "files of precompiled kernels: build, ls, verify, merge, diff",
        "usage: kiln bundle build RECORD... [--arch sm_80,sm_90,...] [--ptx sm_80,...] [--cpu x86-64-v3,aarch64,...]\n"
-       "                         [--tuning FILE,...] [--jobs N] -o BUNDLE\n"
+       "                         [--tuning FILE,...] [--jobs N] [--json] -o BUNDLE\n"
        "                                            compiles what KILN_RECORD=RECORD noted: machine code for GPUs, PTX "
        "for\n"
        "                                            later ones, objects for CPUs. Needs the compilers, and no GPU.\n"
-       "                                            FILE: results of tuning from `kiln tune export`\n"
-       "       kiln bundle ls BUNDLE [--json]       every image: kernel, target, size, resources, compiler\n"
+       "                                            FILE: results of tuning from `kiln tune export`. Status 1, and no "
+       "file,\n"
+       "                                            if nothing is recorded for a target or a kernel does not compile\n"
+       "       kiln bundle ls BUNDLE [--json]       every image: name, target, size, resources, compiler, kernel\n"
        "       kiln bundle verify BUNDLE [--json]   compares every byte with its checksum; status 1 if one is damaged\n"
        "       kiln bundle merge BUNDLE... -o BUNDLE [--json]\n"
        "                                            all kernels and tuned launches in one; status 1, and no file, if "

@@ -5,6 +5,7 @@
 
 #include "runtime/tool_report.h"
 #include "tools/kiln/command.h"
+#include "tools/kiln/text.h"
 
 namespace kiln::command {
 namespace {
@@ -15,8 +16,6 @@ const Command* find(std::string_view name) {
   return nullptr;
 }
 
-void print(std::FILE* to, const std::string& text) { std::fputs(text.c_str(), to); }
-
 std::string overview() {
   std::string text = "usage: kiln COMMAND [OPTIONS]\n\n";
   for (const Command& command : commands()) text += fmt::format("  {:10} {}\n", command.name, command.summary);
@@ -24,21 +23,23 @@ std::string overview() {
   return text;
 }
 
+void complain(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
 int help(const std::string& name) {
   if (name.empty()) {
-    print(stdout, overview());
+    print(overview());
     return success;
   }
   const Command* const command = find(name);
   if (!command) throw Misuse(fmt::format("there is no command \"{}\"", name));
-  print(stdout, command->usage);
+  print(command->usage);
   return success;
 }
 
 int dispatch(const std::string& name, std::vector<std::string> words) {
   Arguments arguments(std::move(words));
   if (name == "--version") {
-    print(stdout, fmt::format("kiln {}\n", tool::version()));
+    print(fmt::format("kiln {}\n", tool::version()));
     return success;
   }
   if (name == "help" || name == "--help" || name == "-h") return help(arguments.take_word());
@@ -60,14 +61,22 @@ int main_of(std::vector<std::string> words) {
     return dispatch(name, std::move(words));
   } catch (const Misuse& mistake) {
     const Command* const command = find(name);
-    print(stderr, fmt::format("kiln: {}\n{}", mistake.what(), command ? command->usage : overview()));
+    complain(fmt::format("kiln: {}\n{}", mistake.what(), command ? command->usage : overview()));
     return misuse;
   } catch (const std::exception& error) {
-    print(stderr, fmt::format("kiln: {}\n", error.what()));
+    complain(fmt::format("kiln: {}\n", error.what()));
     return trouble;
   }
 }
 
+/// A listing that is cut off must not look like a short one.
+int with_output(int status) {
+  const std::string problem = flush_output();
+  if (problem.empty()) return status;
+  complain(fmt::format("kiln: the output cannot be written: {}\n", problem));
+  return status == success ? trouble : status;
+}
+
 }  // namespace kiln::command
 
-int main(int argc, char** argv) { return kiln::command::main_of({argv + 1, argv + argc}); }
+int main(int argc, char** argv) { return kiln::command::with_output(kiln::command::main_of({argv + 1, argv + argc})); }

@@ -2,12 +2,19 @@
 #include "tools/kiln/text.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <system_error>
 
 #include <fmt/format.h>
 
 namespace kiln::command {
+namespace {
+
+int output_error = 0;  ///< the first one; the buffer of stdout forgets
+
+}  // namespace
 
 std::string size_text(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -33,6 +40,10 @@ std::string age_text(std::int64_t seconds_since_epoch) {
   return "just now";
 }
 
+std::string plural(std::uint64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -48,6 +59,16 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(const std::string& text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && output_error == 0)
+    output_error = errno ? errno : EIO;
+}
+
+std::string flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno ? errno : EIO;
+  return output_error ? std::generic_category().message(output_error) : "";
+}
 
 }  // namespace kiln::command

@@ -1,6 +1,5 @@
 // tools/kiln/tune.cpp -- kiln tune TRACE, ls, export, import, forget: what tuning finds, here or elsewhere.
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -97,6 +96,11 @@ int import_records(Arguments& arguments) {
     const tuning::Import result = tuning::import_records(text, true);
     print(
         fmt::format("{}: {} taken, {} known, {} not understood\n", path, result.taken, result.known, result.rejected));
+    if (result.rejected > 0) {
+      print(fmt::format("problem: {} not what `kiln tune export` of this version writes\n",
+                        plural(result.rejected, "line is", "lines are")));
+      status = trouble;
+    }
     if (result.unwritten > 0) {
       print(fmt::format("problem: {} could not be written\n", result.unwritten));
       status = trouble;
@@ -121,8 +125,8 @@ void print_result(const tool::OfflineTuning& result, std::size_t done, std::size
   } else {
     text += fmt::format("{:.2f} us instead of {:.2f} us with {}", result.choice_us, result.heuristic_us, result.choice);
   }
-  print(text + (result.was_known ? " (known)\n" : "\n"));
-  std::fflush(stdout);
+  print(text + (result.was_known ? " (known)" : result.is_kept ? "" : "; problem: it could not be written") + "\n");
+  flush_output();
 }
 
 /// Measures what a program noted beside its trace.
@@ -132,7 +136,7 @@ int tune(const std::string& trace, Arguments& arguments) {
   int status = success;
   tool::tune_offline(trace, again, [&](const tool::OfflineTuning& result, std::size_t done, std::size_t all) {
     print_result(result, done, all);
-    if (result.serious) status = trouble;
+    if (result.serious || !result.is_kept) status = trouble;
   });
   return status;
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/bundle/bundle.h"
 #include "runtime/cuda_interface.h"
 #include "runtime/record_file.h"
 #include "runtime/runtime.h"
@@ -88,6 +89,12 @@ __global__ void scale(T* x, int n) {
   synchronize();
 }
 
+int failed_with(const Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  if (const char* const file = std::getenv("TEST_MESSAGE")) test::write_text(file, error.what());
+  return failed;
+}
+
 int only_kernels_of_bundles(int major, int minor) {
   fake_driver().major = major;
   fake_driver().minor = minor;
@@ -95,8 +102,7 @@ int only_kernels_of_bundles(int major, int minor) {
   try {
     run_everything(Device::cuda(0));
   } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return failed;
+    return failed_with(error);
   }
   if (runtime::cache_counters().compiles != 0) return compiled;
   return is_mapped("nvrtc") || is_mapped("libkiln_cpu") || is_mapped("libLLVM") ? compiler_mapped : right;
@@ -114,7 +120,11 @@ TEST(BundleChild, DISABLED_LaunchesOnGpu) {
 
 TEST(BundleChild, DISABLED_RunsOnCpu) {
   set_compile_mode(CompileMode::bundle_only);
-  run_everything(Device::cpu());
+  try {
+    run_everything(Device::cpu());
+  } catch (const Error& error) {
+    _exit(failed_with(error));
+  }
   if (runtime::cache_counters().bundle_misses != 0 || runtime::cache_counters().compiles != 0) _exit(compiled);
   _exit(is_mapped("libkiln_cpu") || is_mapped("libLLVM") ? compiler_mapped : right);
 }
@@ -157,6 +167,13 @@ class BundleOfRecord : public testing::Test {
     const test::Variable cache("KILN_CACHE", "off");
     return run_child("LaunchesOnGpu");
   }
+  /// What the first call that fails on such a card says.
+  std::string message_on(const char* capability) {
+    const std::string file = directory.path + "/message";
+    const test::Variable of_child("TEST_MESSAGE", file.c_str());
+    EXPECT_EQ(launch_on(capability), failed);
+    return test::read_text(file);
+  }
   test::TemporaryDirectory directory;
   std::string record = directory.path + "/trace.kiln", bundle = directory.path + "/app.klb";
 };
@@ -180,6 +197,49 @@ TEST_F(BundleOfRecord, GpusOfEveryKindFindTheirKernels) {
   EXPECT_EQ(launch_on("100"), right) << "the plans and the PTX of 8.0";
   EXPECT_EQ(launch_on("75"), failed);
 }
+
+/// What a call says whose kernel is there, but for no device like this one; types and layouts are not the reason.
+TEST_F(BundleOfRecord, AMissNamesTheTargetsThatAreThere) {
+  tool::BundleRequest request;
+  request.records = {record};
+  request.cpus = {"x86-64-v3"};
+  request.output = bundle;
+  tool::build_bundle(request);
+  std::string message = message_on("90");
+  EXPECT_NE(message.find(", all for other devices: x86-64-v3: it is for CPUs\n"), message.npos) << message;
+  EXPECT_EQ(message.find("other types"), message.npos) << message;
+  build({"sm_80"}, {});
+  message = message_on("90");
+  EXPECT_NE(message.find("sm_80: machine code of compute capability 8.x does not run on 9.0\n"), message.npos)
+      << message;
+  EXPECT_EQ(message.find("other types"), message.npos) << message;
+}
+
+#ifdef __x86_64__
+/// An image with a flipped bit is the only reason that is given: the plan for the vectors of this CPU, which the bundle
+/// does not have, is none.
+TEST_F(BundleOfRecord, AMissOfADamagedImageNamesTheDamageAlone) {
+  tool::BundleRequest request;
+  request.records = {record};
+  request.cpus = {"x86-64-v2"};
+  request.output = bundle;
+  tool::build_bundle(request);
+  std::string bytes = test::read_text(bundle);
+  const auto reader = runtime::BundleReader::open(bundle);
+  for (const runtime::BundleKernel& kernel : reader->kernels()) {
+    const std::size_t at = bytes.find(reader->image(kernel));
+    if (at != bytes.npos) bytes[at + 1] ^= 1;  // several kernels may share an image
+  }
+  test::write_text(bundle, bytes);
+  const std::string file = directory.path + "/message";
+  const test::Variable of_child("TEST_MESSAGE", file.c_str());
+  EXPECT_EQ(run_on_cpu(), failed);
+  const std::string message = test::read_text(file);
+  EXPECT_NE(message.find("is damaged (its checksum is wrong)"), message.npos) << message;
+  EXPECT_EQ(message.find("other types"), message.npos) << message;
+  EXPECT_EQ(message.find("no kernel of this name"), message.npos) << message;
+}
+#endif
 
 /// The kernels of every CPU compile; this one finds those that it runs, in vectors as wide as its baseline's.
 TEST_F(BundleOfRecord, CpusFindTheirObjects) {

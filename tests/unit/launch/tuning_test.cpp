@@ -1,6 +1,7 @@
 // tests/unit/launch/tuning_test.cpp -- tuning online, on a fake GPU that says how long each launch takes.
 //
 // Each test runs this program again, with a cache directory of its own: sessions and records belong to a process.
+#include <kiln/kernel_limit.h>
 #include <kiln/tuning.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,13 @@ int tunes() {
   fake_driver().calls.clear();
   work.run(10);
   CHECK(fake_driver().calls.size() == 10);
+  // Losers are not kept loaded: of all candidates the heuristic's and the winner are.
+  const std::size_t loaded = fake_driver().libraries.size();
+  set_kernel_limit(0);
+  std::fprintf(stderr, "%zu kernels, %zu in use\n", loaded, fake_driver().libraries.size());
+  CHECK(loaded >= 8 && fake_driver().libraries.size() == 2);
+  work.run(1);
+  CHECK(work.last_had_block(512));
   return right;
 }
 
@@ -230,6 +238,31 @@ int tunes_what_was_noted() {
   return right;
 }
 
+/// Where no result can be kept nothing is measured; one that cannot be written is no success.
+int keeps_nothing() {
+  fake_driver().milliseconds_of = fast_in_large_blocks;
+  const std::string trace = getenv("TUNING_TRACE");
+  int results = 0, kept = 0;
+  const auto take = [&](const tool::OfflineTuning& result, std::size_t, std::size_t) {
+    ++results;
+    kept += result.is_kept;
+  };
+  if (std::string_view(getenv("KILN_CACHE")) == "ro") {
+    const std::string message = message_of<IoError>([&] { tool::tune_offline(trace, false, take); });
+    CHECK(message.starts_with("results of tuning cannot be kept in ") && message.find("KILN_CACHE is ro") < 4096);
+    CHECK(results == 0 && fake_driver().count("cuLaunchKernel") == 0);
+    return right;
+  }
+  tool::tune_offline(trace, false, take);
+  CHECK(results == 1 && kept == 1);
+  const std::string path = test::files_below(getenv("KILN_CACHE_DIR") + std::string("/tuning")).at(0);
+  std::filesystem::remove(path);
+  std::filesystem::create_directories(path + "/in the way");
+  tool::tune_offline(trace, true, take);
+  CHECK(results == 2 && kept == 1);
+  return right;
+}
+
 const std::map<std::string, int (*)()> scenarios = {{"tunes", tunes},
                                                     {"begins_with_the_winner", begins_with_the_winner},
                                                     {"keeps_the_heuristic", keeps_the_heuristic},
@@ -239,6 +272,7 @@ const std::map<std::string, int (*)()> scenarios = {{"tunes", tunes},
                                                     {"survives_candidates", survives_candidates},
                                                     {"notes_a_job", notes_a_job},
                                                     {"tunes_what_was_noted", tunes_what_was_noted},
+                                                    {"keeps_nothing", keeps_nothing},
                                                     {"is_patient", is_patient}};
 
 // Run by the tests below, as a program of its own.
@@ -316,6 +350,22 @@ TEST_F(Tuning, WhatAProgramNotedIsTunedWithoutIt) {
   const test::Variable name("TUNING_TRACE", trace.c_str());
   EXPECT_EQ(run("tunes_what_was_noted"), right);
   EXPECT_EQ(run("begins_with_the_winner"), right);
+}
+
+TEST_F(Tuning, ResultsThatCannotBeKeptAreAProblem) {
+  const test::TemporaryDirectory traces;
+  const std::string trace = traces.path + "/trace.kiln";
+  {
+    const test::Variable record("KILN_RECORD", trace.c_str());
+    ASSERT_EQ(run("notes_a_job"), right);
+  }
+  const test::Variable name("TUNING_TRACE", trace.c_str());
+  {
+    const test::Variable mode("KILN_CACHE", "ro");
+    EXPECT_EQ(run("keeps_nothing"), right);
+  }
+  const test::Variable mode("KILN_CACHE", "on");
+  EXPECT_EQ(run("keeps_nothing"), right);
 }
 
 TEST_F(Tuning, LateResultsAreNotWaitedFor) { EXPECT_EQ(run("is_patient"), right); }

@@ -223,12 +223,12 @@ TEST_F(BinaryCacheTest, MemoryIsBounded) {
   const auto held = lookup(make_source(filler + "first"), make_options());
   const test::Variable off("KILN_CACHE", "off");
   reset_binary_cache();
-  for (int i = 0; i < 60; ++i) lookup(make_source(filler + std::to_string(i)), make_options());
-  EXPECT_EQ(compiles, 61);
-  lookup(make_source(filler + "59"), make_options());
-  EXPECT_EQ(compiles, 61) << "the latest are kept";
+  for (int i = 0; i < 16; ++i) lookup(make_source(filler + std::to_string(i)), make_options());
+  EXPECT_EQ(compiles, 17);
+  lookup(make_source(filler + "15"), make_options());
+  EXPECT_EQ(compiles, 17) << "the latest are kept";
   lookup(make_source(filler + "0"), make_options());
-  EXPECT_EQ(compiles, 62) << "the oldest are dropped above 64 MiB";
+  EXPECT_EQ(compiles, 18) << "the oldest are dropped above 16 MiB";
   EXPECT_FALSE(image_of(*held).empty()) << "a binary in use stays valid";
 }
 

@@ -83,13 +83,14 @@ TEST_F(BundleBuildTest, BuildsTheSameBytesAgain) {
   one.ptx = {"sm_80"};
   one.jobs = 1;
   const tool::BundleBuilt built = tool::build_bundle(one);
+  EXPECT_EQ(built.records, 2u);
   EXPECT_EQ(built.kernels, 2u);
   EXPECT_EQ(built.images, 6u);
   const std::string first = test::read_text(one.output);
   tool::BundleRequest other = request(file_of("b.kiln", {b}));
   other.records.push_back(file_of("c.kiln", {a, b}));
   other.archs = {"sm_90", "sm_80", "sm_90"};
-  other.ptx = {"compute_80"};
+  other.ptx = {"compute_80", "ptx_80"};
   other.jobs = 4;
   other.output = directory.path + "/other.klb";
   tool::build_bundle(other);
@@ -122,15 +123,60 @@ TEST_F(BundleBuildTest, MakesObjectsForOtherCpus) {
   const RecordedKernel record = cpu_record({"aarch64", "x86-64-v2", "x86-64-v3"});
   tool::BundleRequest build = request(file_of("a.kiln", {record}));
   build.cpus = {"x86-64-v3", "aarch64"};
-  build.archs = {"sm_80"};
   const tool::BundleBuilt built = tool::build_bundle(build);
-  EXPECT_EQ(built.notes, std::vector<std::string>{"nothing is recorded for sm_80"});
+  EXPECT_TRUE(built.notes.empty());
   const auto bundle = BundleReader::open(build.output);
   ASSERT_EQ(targets_of(*bundle, record), (std::vector<std::string>{"aarch64", "x86-64-v3"}));
   // One instruction: ret.
   EXPECT_NE(bundle->image(bundle->kernels(record.identity)[0]).find(std::string_view("\xc0\x03\x5f\xd6", 4)),
             std::string_view::npos);
   EXPECT_NE(bundle->image(bundle->kernels(record.identity)[1]).find('\xc3'), std::string_view::npos);
+}
+
+/// A program that is deployed with such a bundle would fail on the machines that were asked for.
+TEST_F(BundleBuildTest, ATargetWithoutRecordsIsAnErrorAndLeavesNoFile) {
+  KILN_NEEDS_CPU_COMPILER();
+  tool::BundleRequest build = request(file_of("a.kiln", {cpu_record({"x86-64-v3"})}));
+  build.cpus = {"x86-64-v3"};
+  build.archs = {"sm_80"};
+  EXPECT_EQ(tool::problem_of(build), "");
+  const std::string message = error_of<IoError>(build);
+  EXPECT_NE(message.find("nothing is recorded for sm_80; leave it out"), message.npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(build.output));
+}
+
+/// Kernels count those of the bundle, records those that were read: some are for other targets.
+TEST_F(BundleBuildTest, CountsRecordsKernelsAndImagesApart) {
+  if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
+  const RecordedKernel early = cuda_record("early", "x[0] = 1;", {"sm_80"});
+  const RecordedKernel late = cuda_record("late", "x[0] = 2;", {"sm_90"});
+  tool::BundleRequest build = request(file_of("a.kiln", {early, late}));
+  build.archs = {"sm_80", "sm_86"};
+  const tool::BundleBuilt built = tool::build_bundle(build);
+  EXPECT_EQ(built.records, 2u);
+  EXPECT_EQ(built.kernels, 1u);
+  EXPECT_EQ(built.images, 2u);
+}
+
+/// An output that is an input, by whatever name, is refused; the input stays.
+TEST_F(BundleBuildTest, TheOutputIsNoInput) {
+  const std::string record = file_of("a.kiln", {cuda_record("early", "x[0] = 1;", {"sm_80"})});
+  const std::string tuned = directory.path + "/tuned.txt", text = test::read_text(record);
+  test::write_text(tuned, "");
+  tool::BundleRequest build = request(record);
+  build.archs = {"sm_80"};
+  build.tunings = {tuned};
+  std::filesystem::create_symlink(record, directory.path + "/soft");
+  std::filesystem::create_hard_link(record, directory.path + "/hard");
+  for (const std::string& output :
+       {record, directory.path + "/soft", directory.path + "/hard", directory.path + "/./a.kiln", tuned}) {
+    build.output = output;
+    EXPECT_NE(tool::problem_of(build).find("would overwrite"), std::string::npos) << output;
+    EXPECT_NE(error_of<IoError>(build).find("would overwrite"), std::string::npos) << output;
+    EXPECT_EQ(test::read_text(record), text) << output;
+  }
+  build.output = directory.path + "/app.klb";
+  EXPECT_EQ(tool::problem_of(build), "");
 }
 
 /// An error names the kernel, the user's line and the compiler's words, and leaves no file.
@@ -174,7 +220,8 @@ TEST_F(BundleBuildTest, MistakesAreNamed) {
             "'pentium' is no CPU to make code for; write --cpu x86-64-v2, x86-64-v3, x86-64-v4 or aarch64");
   tool::BundleRequest old = request(records);
   old.archs = {"sm_80"};
-  EXPECT_EQ(error_of<IoError>(old), records + ": no kernel is recorded for any of the targets");
+  EXPECT_EQ(error_of<IoError>(old),
+            records + ": nothing is recorded for sm_80; leave it out, or record a run whose kernels it can have");
   tool::BundleRequest missing = request(directory.path + "/missing.kiln");
   missing.archs = {"sm_90"};
   EXPECT_EQ(error_of<IoError>(missing),

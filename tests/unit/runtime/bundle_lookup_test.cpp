@@ -146,10 +146,26 @@ TEST_F(BundleLookupTest, AMissListsEveryRejection) {
   const auto line = [&](const std::string& text) { return message.find("\n  " + text) != std::string::npos; };
   EXPECT_TRUE(line(first + ": sm_80: machine code of compute capability 8.x does not run on 9.0")) << message;
   EXPECT_TRUE(line(first + ": ptx_100: PTX for compute capability 10.0 does not run on 9.0")) << message;
-  EXPECT_TRUE(line(second + ": 1 kernel of this name for other types, layouts or options, as \"a * x + y: "
-                            "f32[contiguous]\""))
+  EXPECT_TRUE(line(second + ": 1 kernel of this name for this device, with other types, layouts, options or plans, as "
+                            "\"a * x + y: f32[contiguous]\""))
       << message;
-  EXPECT_TRUE(line(third + ": no such kernel among its 1")) << message;
+  EXPECT_TRUE(line(third + ": no kernel of this name among its 1")) << message;
+}
+
+/// A bundle without the kernel itself, whose plan is another for each kind of device, that has its name for others.
+TEST_F(BundleLookupTest, AMissSaysForWhichDevicesTheNameIsThere) {
+  set_compile_mode(CompileMode::bundle_only);
+  const KernelSource other = make_source("x - y");  // its title has the expression of `source`
+  const std::string bundle = bundle_of("app.klb", other, {"x86-64-v3", "sm_80", "aarch64"});
+  load_bundle(bundle);
+  const std::string message = error_of(source);
+  EXPECT_NE(message.find("\n  " + bundle +
+                         ": 1 kernel of this name, as \"a * x + y: f32[contiguous]\", all for other devices: aarch64: "
+                         "it is for CPUs; sm_80: machine code of compute capability 8.x does not run on 9.0; "
+                         "x86-64-v3: it is for CPUs\n"),
+            message.npos)
+      << message;
+  EXPECT_EQ(message.find("other types"), message.npos) << message;
 }
 
 TEST_F(BundleLookupTest, TheLastOneLoadedIsLookedIntoFirst) {

@@ -66,7 +66,7 @@ TEST(CpuBackend, RunsACompiledKernelOverAllUnits) {
       "  store i64 %i, ptr %p\n  %next = add i64 %i, 1\n  %more = icmp slt i64 %next, %end\n"
       "  br i1 %more, label %loop, label %exit\nexit:\n  ret void\n}\n";
   const Binary binary = compile_cpu(source, {});
-  const LoadedKernel* kernel = cpu->load(binary, source);
+  const auto kernel = cpu->load(binary, source);
   std::vector<std::int64_t> out(100001, -1);
   void* pointer = out.data();
   LaunchShape shape;

@@ -52,7 +52,7 @@ TEST_F(CudaBackendTest, WhyThereIsNoDevice) {
 }
 
 TEST_F(CudaBackendTest, LaunchPassesTheArgumentBlockAndShape) {
-  const LoadedKernel* const kernel = device().load(cubin(), saxpy_source());
+  const auto kernel = device().load(cubin(), saxpy_source());
   EXPECT_EQ(device().load(cubin(), saxpy_source()), kernel) << "loaded once";
   EXPECT_NE(device().load(cubin("another"), saxpy_source()), kernel);
   NativeStream stream = device().create_stream();
@@ -73,7 +73,7 @@ TEST_F(CudaBackendTest, LaunchPassesTheArgumentBlockAndShape) {
 }
 
 TEST_F(CudaBackendTest, LargeSharedMemoryIsAllowedOnceAndRefusedAboveTheLimit) {
-  const LoadedKernel* const kernel = device().load(cubin("shared"), saxpy_source());
+  const auto kernel = device().load(cubin("shared"), saxpy_source());
   LaunchShape shape;
   shape.shared_bytes = 100 << 10;
   const std::uint64_t arguments[2] = {};
@@ -89,7 +89,7 @@ TEST_F(CudaBackendTest, LargeSharedMemoryIsAllowedOnceAndRefusedAboveTheLimit) {
 
 // D09: an error belongs to its call, names the kernel, and does not spoil the next call.
 TEST_F(CudaBackendTest, LaunchErrorsNameKernelAndCause) {
-  const LoadedKernel* const kernel = device().load(cubin(), saxpy_source());
+  const auto kernel = device().load(cubin(), saxpy_source());
   const std::uint64_t arguments[2] = {};
   LaunchShape shape;
   shape.block = {1024, 2, 1};
@@ -215,7 +215,7 @@ TEST_F(CudaBackendTest, ThreadThatLostItsContextGetsOneAgain) {
   using PopFunction = int (*)();  // without the types of cuda.h, which only the backend includes
   void* const library = dlopen(KILN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
   const auto pop = reinterpret_cast<PopFunction>(dlsym(library, "kiln_fake_pop_context"));
-  const LoadedKernel* const kernel = device().load(cubin(), saxpy_source());
+  const auto kernel = device().load(cubin(), saxpy_source());
   std::thread([&] {
     device().bind_thread();
     ASSERT_EQ(pop(), 0);  // what a host that manages contexts may do between two calls

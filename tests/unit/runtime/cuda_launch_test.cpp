@@ -121,7 +121,7 @@ TEST_F(CudaLaunchTest, ThreadsOfOneStreamShareItsCounters) {
 }
 
 TEST_F(CudaLaunchTest, ClustersGoThroughTheExtendedLaunch) {
-  const LoadedKernel* const kernel = device().load(cubin("cluster"), saxpy_source());
+  const auto kernel = device().load(cubin("cluster"), saxpy_source());
   const std::uint64_t arguments[2] = {0x0123456789abcdefull, 7};
   LaunchShape shape;
   shape.grid = {64, 1, 1};
@@ -139,7 +139,7 @@ TEST_F(CudaLaunchTest, ClustersGoThroughTheExtendedLaunch) {
 }
 
 TEST_F(CudaLaunchTest, CooperativeLaunchesSaySo) {
-  const LoadedKernel* const kernel = device().load(cubin("cooperative"), saxpy_source());
+  const auto kernel = device().load(cubin("cooperative"), saxpy_source());
   const std::uint64_t arguments[2] = {};
   LaunchShape shape;
   shape.cooperative = true;
@@ -148,7 +148,7 @@ TEST_F(CudaLaunchTest, CooperativeLaunchesSaySo) {
 }
 
 TEST_F(CudaLaunchTest, RefusedClustersAreNamedInTheError) {
-  const LoadedKernel* const kernel = device().load(cubin("refused"), saxpy_source());
+  const auto kernel = device().load(cubin("refused"), saxpy_source());
   const std::uint64_t arguments[2] = {};
   LaunchShape shape;
   shape.cluster = 16;
@@ -165,7 +165,7 @@ TEST_F(CudaLaunchTest, RefusedClustersAreNamedInTheError) {
 TEST_F(CudaLaunchTest, StaticSharedMemoryLowersWhatNeedsNoOptIn) {
   Binary binary = cubin("static");
   binary.shared_bytes = 8 << 10;
-  const LoadedKernel* const kernel = device().load(binary, saxpy_source());
+  const auto kernel = device().load(binary, saxpy_source());
   const std::uint64_t arguments[2] = {};
   LaunchShape shape;
   shape.shared_bytes = 40 << 10;

@@ -1,0 +1,82 @@
+// tests/unit/launch/kernel_limit_test.cpp -- kernels of a fake GPU are unloaded when nobody holds them, and never
+// before.
+#include <kiln/kernel_limit.h>
+
+#include "tests/unit/launch/fake_gpu.h"
+
+namespace kiln {
+namespace {
+
+auto make_function(int number) {
+  return jit([number](auto v) { return v + lit(static_cast<float>(number)); });
+}
+
+class KernelLimitOnGpu : public FakeGpuTest {
+ protected:
+  void SetUp() override {
+    FakeGpuTest::SetUp();
+    set_kernel_limit(0);  // those of other tests
+    clear();
+  }
+  void TearDown() override {
+    set_kernel_limit(default_kernel_limit);
+    FakeGpuTest::TearDown();
+  }
+  static std::size_t libraries() {
+    const std::lock_guard lock(fake_driver().mutex);
+    return fake_driver().libraries.size();
+  }
+  Array<float> x{{1000}};
+};
+
+TEST_F(KernelLimitOnGpu, TheOldestThatNobodyHoldsAreUnloaded) {
+  const std::size_t before = libraries();
+  set_kernel_limit(static_cast<unsigned>(before) + 4);
+  for (int number = 0; number < 12; ++number) make_function(number)(x);
+  EXPECT_EQ(count("cuLibraryLoadData"), 12);
+  EXPECT_EQ(libraries(), before + 5) << "the newest one is in use while room is made, and goes with the next";
+  clear();
+  make_function(11)(x);
+  EXPECT_EQ(count("cuLibraryLoadData"), 0) << "the latest are kept";
+  make_function(0)(x);
+  EXPECT_EQ(count("cuLibraryLoadData"), 1) << "loaded again";
+}
+
+TEST_F(KernelLimitOnGpu, FunctionsGraphsAndRawKernelsHoldTheirs) {
+  const auto kept = make_function(100);
+  kept(x);
+  Array<float> y({1000});
+  const auto raw = raw_kernel("twice", "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }");
+  raw[{.grid = 1, .block = 32}](x);
+  const Stream stream(Device::cuda(0));
+  const Graph graph = [&] {
+    const auto short_lived = make_function(101);
+    const auto raw_too = raw_kernel("half", "extern \"C\" __global__ void half(float* x) { x[threadIdx.x] /= 2; }");
+    return capture(stream, [&] {
+      short_lived.into(y)(x);
+      raw_too[{.grid = 1, .block = 32}](y);
+    });
+  }();
+  for (int number = 102; number < 110; ++number) make_function(number)(x);
+  set_kernel_limit(0);
+  EXPECT_GE(count("cuLibraryUnload"), 8);
+  kept(x);
+  raw[{.grid = 1, .block = 32}](x);
+  graph.launch();  // the fake driver refuses to run code that was unloaded
+}
+
+TEST_F(KernelLimitOnGpu, AKernelOfADestroyedGraphGoes) {
+  Array<float> y({1000});
+  const Stream stream(Device::cuda(0));
+  std::size_t with_graph = 0;
+  {
+    const Graph graph = capture(stream, [&] { make_function(200).into(y)(x); });
+    set_kernel_limit(0);
+    with_graph = libraries();
+  }
+  set_kernel_limit(0);
+  EXPECT_EQ(libraries() + 1, with_graph);
+}
+
+}  // namespace
+}  // namespace kiln
