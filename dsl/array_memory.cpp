@@ -103,14 +103,12 @@ void trace_identity(detail::Recorder& recorder, const void* environment, detail:
   outputs[0] = detail::record_input(recorder, 0, *static_cast<const DType*>(environment));
 }
 
-}  // namespace
-
-OwnedHandle copy_by_kernel(const Handle& source) {
+/// Into `result`, which is empty or has elements of the source's carrier.
+void run_copy(const Handle& source, Handle& result) {
   static detail::Site sites[dtype_count];  // one expression per element type
   const DType type = carrier(source.layout->dtype);
   const Handle input = reinterpreted(source, type);
-  Handle result;
-  detail::Target target{&result, type, true};
+  detail::Target target{&result, type, result.layout == nullptr};
   detail::Call call;
   call.inputs = &input;
   call.input_count = 1;
@@ -120,6 +118,18 @@ OwnedHandle copy_by_kernel(const Handle& source) {
   call.environment = &type;
   call.name = "copy";
   detail::execute(sites[static_cast<int>(type)], call);
+}
+
+}  // namespace
+
+void copy_by_kernel(const Handle& source, const Handle& to) {
+  Handle result = reinterpreted(to, carrier(to.layout->dtype));
+  run_copy(source, result);
+}
+
+OwnedHandle copy_by_kernel(const Handle& source) {
+  Handle result;
+  run_copy(source, result);
   if (!result.layout) return {};  // only recorded
   OwnedHandle owner(result);
   const Handle copied = reinterpreted(owner.get(), source.layout->dtype);
@@ -216,24 +226,24 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   backend.synchronize(stream);
 }
 
-void check_borrowed(const void* data, const Layout& layout, DeviceId device, Where where) {
+void check_borrowed(const char* operation, const void* data, const Layout& layout, DeviceId device, Where where) {
   if (layout.size == 0) return;
   const Shape shape = shape_of(layout);
   if (!data) {
-    fail<DeviceError>("[view] null pointer for {} elements of shape {}{}; pass the address of the first element",
-                      layout.size, to_text(shape), place(where));
+    fail<DeviceError>("[{}] null pointer for {} elements of shape {}{}; pass the address of the first element",
+                      operation, layout.size, to_text(shape), place(where));
   }
   const std::size_t alignment = size_of(real_of(layout.dtype));
   if (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) {
     fail<DeviceError>(
-        "[view] address {} is not a multiple of {}, the size of {}{}; elements must be aligned to their size", data,
-        alignment, name_of(real_of(layout.dtype)), place(where));
+        "[{}] address {} is not a multiple of {}, the size of {}{}; elements must be aligned to their size", operation,
+        data, alignment, name_of(real_of(layout.dtype)), place(where));
   }
   if (device.kind == DeviceKind::cuda && runtime::backend(device).memory_kind(data) == Backend::Memory::host) {
     fail<DeviceError>(
-        "[view] address {} is ordinary host memory, but the view of shape {} was asked for on {}{}; pass "
+        "[{}] address {} is ordinary host memory, but the view of shape {} was asked for on {}{}; pass "
         "kl::Device::cpu(), or copy the values with kl::from_host",
-        data, to_text(shape), name_of(device), place(where));
+        operation, data, to_text(shape), name_of(device), place(where));
   }
 }
 
@@ -245,6 +255,18 @@ Handle require_elements(const Handle& handle, const char* operation, Where where
 }
 
 }  // namespace
+
+Handle borrow_memory(const char* operation, void* data, const Layout& layout, const Owner& owner, Where where) {
+  const DeviceId device = device_of(layout);
+  check_borrowed(operation, data, layout, device, where);
+  char* const first = static_cast<char*>(data) + layout.low;
+  const auto bytes = static_cast<std::size_t>(layout.high - layout.low);
+  runtime::Storage* const storage = owner.release
+                                        ? runtime::borrow_storage(device, first, bytes, owner.release, owner.context)
+                                        : runtime::borrow_storage(device, first, bytes);
+  return {reinterpret_cast<detail::Storage*>(storage), data, &layout};
+}
+
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
@@ -275,12 +297,7 @@ Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const
               int device_index, Where where) {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
   backend_for(device, "view", where);
-  const Layout* layout = intern(type, device_kind, device_index, shape, rank, strides);
-  check_borrowed(data, *layout, device, where);
-  char* first = static_cast<char*>(data) + layout->low;
-  runtime::Storage* storage =
-      runtime::borrow_storage(device, first, static_cast<std::size_t>(layout->high - layout->low));
-  return {reinterpret_cast<Storage*>(storage), data, layout};
+  return borrow_memory("view", data, *intern(type, device_kind, device_index, shape, rank, strides), {}, where);
 }
 
 void to_host(const Handle& h, void* values, Where where) {

@@ -33,6 +33,16 @@ class OwnedHandle {
   detail::Handle handle_;
 };
 
+/// Who is told, once, when borrowed memory is used no more.
+struct Owner {
+  void (*release)(void* context) = nullptr;
+  void* context = nullptr;
+};
+/// The caller's memory as an array, with one reference. DeviceError for an address that cannot be right. The owner is
+/// told nothing where this throws.
+detail::Handle borrow_memory(const char* operation, void* data, const detail::Layout& layout, const Owner& owner,
+                             Where where);
+
 /// Uninitialised C-order array on `device`, in the order of the thread's current stream there.
 OwnedHandle allocate_on(runtime::DeviceId device, DType type, const Shape& shape, const char* operation, Where where);
 /// Another layout of the same elements' bytes: `type` must have the size of the handle's type. Does not retain.
@@ -40,6 +50,8 @@ detail::Handle reinterpreted(const detail::Handle& handle, DType type);
 /// C-order copy on the same device by a generated kernel, for layouts that no single copy command can express. Exact
 /// for every bit pattern.
 OwnedHandle copy_by_kernel(const detail::Handle& source);
+/// The same into elements that are there: `to` has the shape, the type and the device of `source`.
+void copy_by_kernel(const detail::Handle& source, const detail::Handle& to);
 /// Copies the elements of a host array into C order at `to`.
 void copy_strided(void* to, const void* from, const Strided& view, std::size_t element_bytes);
 

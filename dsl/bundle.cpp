@@ -19,6 +19,14 @@ void load_bundle(const char* path, Where where) {
 
 int compile_mode() noexcept { return static_cast<int>(runtime::compile_mode()); }
 
-void set_compile_mode(int mode) noexcept { runtime::set_compile_mode(static_cast<runtime::CompileMode>(mode)); }
+void set_compile_mode(int mode, Where where) {
+  constexpr int last = static_cast<int>(runtime::CompileMode::jit_only);
+  if (mode < 0 || mode > last) {
+    fail<TypeError>(
+        "kl::set_compile_mode: {} is no mode{}; the modes are automatic (0), bundle_only, cache_only and jit_only ({})",
+        mode, dsl::place(where), last);
+  }
+  runtime::set_compile_mode(static_cast<runtime::CompileMode>(mode));
+}
 
 }  // namespace kiln::detail

@@ -1,6 +1,5 @@
 // dsl/device.cpp -- devices, streams and events behind the public headers.
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
 #include <kiln/detail/bridge.h>
@@ -8,7 +7,9 @@
 #include "dsl/array_memory.h"
 #include "dsl/session.h"
 #include "runtime/recording.h"
+#include "runtime/retirement.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 namespace {
@@ -46,21 +47,19 @@ const DeviceInfo& info_of(DeviceId device) {
   return *info;
 }
 
-/// Streams made for kl::Stream. Leaked on purpose: nothing is torn down at exit.
+/// Streams made for kl::Stream.
 struct StreamPool {
   struct Entry {
     DeviceId device;
     NativeStream stream = nullptr;
     bool in_use = false;
   };
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<Entry> entries;
 };
 
-StreamPool& pool() {
-  static StreamPool& instance = *new StreamPool;
-  return instance;
-}
+constinit Leaked<StreamPool> the_pool;
+StreamPool& pool() { return the_pool.get(); }
 
 NativeStream take_stream(DeviceId device) {
   runtime::Backend& backend = runtime::backend(device);
@@ -105,6 +104,7 @@ void synchronize_all(DeviceId device) {
   std::sort(waiting.begin(), waiting.end());
   waiting.erase(std::unique(waiting.begin(), waiting.end()), waiting.end());
   for (const NativeStream stream : waiting) backend.synchronize(stream);
+  runtime::run_finished_deleters();
 }
 
 }  // namespace
@@ -167,6 +167,7 @@ void destroy_stream(int kind, int index, void* stream) noexcept {
 void synchronize_stream(int kind, int index, void* stream) {
   dsl::check_not_recording(device_id(kind, index));
   backend(device_id(kind, index)).synchronize(stream);
+  runtime::run_finished_deleters();
 }
 
 void* current_stream(int kind, int index) { return dsl::current_stream(device_id(kind, index)); }

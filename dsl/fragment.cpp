@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <string>
 #include <unordered_set>
+
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 namespace {
@@ -35,10 +36,11 @@ void free_all(std::vector<detail::Fragment*>& dead) {
 
 const std::vector<detail::Instruction>* intern_program(const detail::Instruction* code, unsigned size) {
   struct Programs {
-    std::mutex mutex;
+    ForkSafeMutex mutex;
     std::map<std::string, std::vector<detail::Instruction>> by_content;  // addresses of values stay
   };
-  static Programs& programs = *new Programs;  // leaked: fragments may outlive static destructors
+  static constinit Leaked<Programs> all;
+  Programs& programs = all.get();
   std::string content(reinterpret_cast<const char*>(code), size * sizeof *code);
   const std::lock_guard lock(programs.mutex);
   return &programs.by_content.try_emplace(std::move(content), code, code + size).first->second;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "dsl/array_memory.h"
@@ -13,6 +12,7 @@
 #include "runtime/activity.h"
 #include "runtime/recording.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::detail {
 
@@ -20,7 +20,7 @@ struct CapturedGraph {
   runtime::DeviceId device;
   runtime::Backend* backend = nullptr;
   Where where;
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   runtime::RecordedWork work;
   void* graph = nullptr;     ///< the driver's, of which `instance` was made: its nodes name the kernels
   void* instance = nullptr;  ///< null on the CPU
@@ -171,6 +171,7 @@ CaptureState* begin_capture(int kind, int index, void* stream, Where where) {
   capture->stream = capture->owns_stream ? create_stream(kind, index) : stream;
   try {
     capture->recording = std::make_unique<runtime::Recording>(backend, capture->stream);
+    capture->recording->place = dsl::place(where);
   } catch (const DeviceError& error) {
     dsl::leave(*capture);
     fail<DeviceError>("{}{}", error.what(), dsl::place(where));

@@ -57,12 +57,15 @@ KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, cons
 
 const char* machine_code(const void* context) {
   auto& code = *static_cast<MachineCode*>(const_cast<void*>(context));
-  std::call_once(code.once, [&] {
-    // The CPU's compiler prints assembly instead of PTX.
-    code.text = code.source.language == Language::cuda ? runtime::disassemble(code.binary)
-                                                       : runtime::compile(code.source, code.options, true).ptx;
-  });
-  return code.text.c_str();
+  const std::string* text = code.text.load(std::memory_order_acquire);
+  if (text) return text->c_str();
+  // The CPU's compiler prints assembly instead of PTX.
+  auto made = std::make_unique<const std::string>(code.source.language == Language::cuda
+                                                      ? runtime::disassemble(code.binary)
+                                                      : runtime::compile(code.source, code.options, true).ptx);
+  // Without a lock, which a fork would have to wait for: two threads may make it, and one text stays.
+  if (code.text.compare_exchange_strong(text, made.get(), std::memory_order_acq_rel)) text = made.release();
+  return text->c_str();
 }
 
 }  // namespace

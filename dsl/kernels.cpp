@@ -1,11 +1,8 @@
 // dsl/kernels.cpp -- single-flight generation, compilation and loading of kernels; how many stay loaded.
 #include "dsl/kernels.h"
 
-#include <pthread.h>
-
 #include <future>
 #include <list>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -13,6 +10,7 @@
 
 #include "runtime/kernel_limit.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::dsl {
@@ -27,7 +25,7 @@ struct Entry {
 };
 
 struct Map {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<std::string, Entry> kernels;
   std::list<const std::string*> finished;  ///< keys of `kernels`, the one asked for last first
 
@@ -49,20 +47,13 @@ struct Map {
   }
 };
 
-/// Leaked: kernels may run while static objects are destroyed.
-Map& map() {
-  static Map* const instance = [] {
-    auto* const made = new Map;
-    // A forked child has no threads to finish what was being built, nor one to let go of the lock.
-    pthread_atfork([] { map().mutex.lock(); }, [] { map().mutex.unlock(); },
-                   [] {
-                     std::erase_if(map().kernels, [](const auto& item) { return !item.second.kernel; });
-                     map().mutex.unlock();
-                   });
-    return made;
-  }();
-  return *instance;
-}
+constinit Leaked<Map> the_map;
+Map& map() { return the_map.get(); }
+
+// A forked child has no threads to finish what was being built.
+const InForkedChild forget_flights([] {
+  std::erase_if(map().kernels, [](const auto& item) { return !item.second.kernel; });
+});
 
 std::string identity(const codegen::Kernel& kernel, const codegen::Schedule& schedule, const Machine& machine,
                      const CodeFlags& flags) {

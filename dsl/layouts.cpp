@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 namespace {
@@ -26,9 +26,8 @@ struct Table {
   std::unique_ptr<std::atomic<const Entry*>[]> slots;
 };
 
-/// Leaked on purpose: layouts are referred to by arrays with static storage duration.
 struct Interner {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::size_t count = 0;
   std::vector<std::unique_ptr<Table>> tables;  // the last one is current; readers may still be in the others
   std::atomic<Table*> current;
@@ -38,10 +37,8 @@ struct Interner {
   }
 };
 
-Interner& interner() {
-  static Interner& instance = *new Interner;
-  return instance;
-}
+constinit Leaked<Interner> the_interner;  // arrays with static storage duration refer to layouts
+Interner& interner() { return the_interner.get(); }
 
 /// Folded 64x64 -> 128 bit product: two words per multiplication.
 std::uint64_t fold(std::uint64_t a, std::uint64_t b) {

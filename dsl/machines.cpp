@@ -6,6 +6,7 @@
 #include "dsl/shapes.h"
 #include "runtime/bundle/choose.h"
 #include "runtime/cpu/cpu.h"
+#include "runtime/gpu_target.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -75,9 +76,13 @@ Machine machine_of_arch(const std::string& arch, detail::Where where) {
   if (arch == "cpu") return machine_of({runtime::DeviceKind::cpu, 0});
   if (const std::string_view features = runtime::cpu_target_features(arch); !features.empty())
     return typical_cpu(features);
-  if (!arch.starts_with("sm_") && !arch.starts_with("compute_"))
-    fail<DeviceError>("no architecture is called '{}'{}; write \"sm_90\", \"compute_80\" or \"cpu\"", arch,
-                      place(where));
+  constexpr int oldest = 50;  // that any NVRTC which kiln accepts has known
+  const std::optional<runtime::GpuArch> gpu = runtime::parse_gpu_arch(arch);
+  if (!gpu || gpu->number < oldest)
+    fail<DeviceError>(
+        "no architecture is called '{}'{}; write \"sm_90\", \"compute_80\" or \"cpu\", with the device's compute "
+        "capability without its dot: sm_120 is 12.0",
+        arch, place(where));
   Machine machine{{runtime::DeviceKind::cuda, 0}, arch, {}};
   describe_typical(capability_of(arch), machine.traits);
   return machine;

@@ -3,9 +3,9 @@
 
 #include <kiln/inspect.h>
 
+#include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +19,11 @@ struct MachineCode {
   runtime::Binary binary;
   KernelSource source;
   CompileOptions options;
-  std::once_flag once;
-  std::string text;
+  std::atomic<const std::string*> text{nullptr};
+  MachineCode() = default;
+  MachineCode(const MachineCode&) = delete;
+  MachineCode& operator=(const MachineCode&) = delete;
+  ~MachineCode() { delete text.load(); }
 };
 
 struct OwningInspection : detail::Inspection {

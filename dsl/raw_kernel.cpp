@@ -122,6 +122,7 @@ std::unique_ptr<dsl::RawVariant> RawProgram::compile(const std::string& arch, bo
 const dsl::RawVariant& RawProgram::load(int index) {
   const runtime::DeviceId device{runtime::DeviceKind::cuda, index};
   runtime::Backend& backend = runtime::backend(device);
+  backend.bind_thread();  // refuses a forked child, which may find the mutex locked
   const std::lock_guard lock(mutex_);
   if (index >= dsl::max_cuda_devices)
     fail<DeviceError>("cuda:{} is beyond the {} devices that kiln launches raw kernels on", index,

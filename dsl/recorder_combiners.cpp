@@ -9,6 +9,7 @@
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::detail {
 namespace {
@@ -199,10 +200,11 @@ NodeId Recorder::component(NodeId tuple, unsigned component, Where where) {
 std::uint64_t captured_combiner(CombinerFunction trace, const void* function, const DType* types, unsigned count,
                                 Where where) {
   struct Known {
-    std::mutex mutex;
+    ForkSafeMutex mutex;
     std::map<std::string, CapturedCombiner> combiners;  // addresses of values stay
   };
-  static Known& known = *new Known;  // leaked: expressions may outlive static destructors
+  static constinit Leaked<Known> all;
+  Known& known = all.get();
   CapturedCombiner made{{types, types + count}, {}};
   made.graph = trace_combiner(made.types, trace, function, "reduce or kl::scan", where);
   std::string text = codegen::to_text(*made.graph);

@@ -9,6 +9,7 @@
 #include "dsl/array_memory.h"
 #include "dsl/convert.h"
 #include "dsl/kernels.h"
+#include "dsl/recorded_assignment.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/short_list.h"
@@ -275,6 +276,11 @@ void run_plan(const Plan& plan, const Call& call) {
   }
   launch_all(plan, call, bases.data(), stream);
   note_uses(plan, call, stream);
+  if (runtime::Recording* const capture = runtime::recording_of(*plan.backend, stream)) [[unlikely]] {
+    for (unsigned t = 0; t < targets; ++t)
+      if (plan.targets[t].allocate && call.targets[t].handle->layout)
+        check_replaced(*capture, *call.targets[t].handle, *plan.targets[t].layout, where_of(plan, call));
+  }
   if (plan.specialization) plan.specialization->runs.fetch_add(1, std::memory_order_relaxed);
   for (unsigned t = 0; t < targets; ++t) {
     if (!plan.targets[t].allocate) continue;

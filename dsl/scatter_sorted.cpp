@@ -14,6 +14,7 @@
 #include "dsl/shapes.h"
 #include "dsl/usage.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::dsl {
@@ -30,7 +31,9 @@ const runtime::LoadedKernel& loaded(const KernelSource& source, runtime::DeviceI
     std::mutex mutex;
     std::map<std::pair<int, std::string>, std::shared_ptr<const runtime::LoadedKernel>> kernels;
   };
-  static Loaded& all = *new Loaded;  // leaked: kernels may run while static objects are destroyed
+  static constinit Leaked<Loaded> loaded_kernels;
+  runtime::backend(device).bind_thread();  // refuses a forked child, which may find the mutex locked
+  Loaded& all = loaded_kernels.get();
   const std::lock_guard lock(all.mutex);
   std::shared_ptr<const runtime::LoadedKernel>& kernel = all.kernels[{device.index, source.text}];
   if (!kernel) {

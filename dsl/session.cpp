@@ -1,6 +1,7 @@
 // dsl/session.cpp -- thread-local current device and streams.
 #include "dsl/session.h"
 
+#include "runtime/exit_order.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -21,6 +22,7 @@ ThreadState& thread_state() { return state; }
 runtime::DeviceId current_device() {
   if (!state.has_device) {
     state.device = runtime::default_device();
+    runtime::watch_end_of_thread();
     state.has_device = true;
   }
   return state.device;
@@ -28,6 +30,7 @@ runtime::DeviceId current_device() {
 
 void set_current_device(runtime::DeviceId device) {
   runtime::backend(device);  // throws when the device cannot be used
+  if (!state.has_device) runtime::watch_end_of_thread();
   state.device = device;
   state.has_device = true;
 }
@@ -41,7 +44,7 @@ runtime::NativeStream current_stream(runtime::DeviceId device) {
 void set_current_stream(runtime::DeviceId device, runtime::NativeStream stream) {
   if (device.kind == runtime::DeviceKind::cpu) return;
   check_index(device);
-  state.streams[device.index] = stream;
+  state.streams[device.index] = stream == runtime::legacy_stream ? nullptr : stream;  // two names of one stream
 }
 
 }  // namespace kiln::dsl

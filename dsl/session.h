@@ -1,6 +1,8 @@
 // dsl/session.h -- what a thread works with: its current device and its current stream of each device.
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/runtime.h"
 
 namespace kiln::dsl {

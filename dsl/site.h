@@ -10,6 +10,7 @@
 #include "dsl/plan.h"
 #include "dsl/specializations.h"
 #include "dsl/trace.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 
@@ -66,7 +67,7 @@ class SiteTable {
 
   std::atomic<const Entry*> slots_[slot_count] = {};
   std::atomic<bool> has_overflow_ = false;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::unordered_multimap<std::uint64_t, std::unique_ptr<const Entry>> overflow_;  ///< by hash
 };
 

@@ -11,6 +11,7 @@
 #include <kiln/inspect.h>
 
 #include "dsl/draft.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 
@@ -39,7 +40,7 @@ class SpecializationList {
   detail::Specializations* list() const;
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkSafeMutex mutex_;
   std::vector<std::shared_ptr<SpecializationRecord>> records_;
 };
 

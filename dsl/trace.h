@@ -12,6 +12,7 @@
 #include <kiln/detail/bridge.h>
 
 #include "codegen/ir/graph.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 
@@ -35,7 +36,7 @@ class Signatures {
   void add(const detail::Call& call);
 
  private:
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   bool is_sealed_ = false;
   std::vector<std::string> known_;
 };
@@ -51,7 +52,7 @@ class Traces {
     std::string signature;
     std::shared_ptr<const Trace> trace;
   };
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::atomic<std::thread::id> recording_;  ///< the thread that runs the user's function
   std::vector<Entry> entries_;
 };

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <mutex>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "runtime/tuning_control.h"
 #include "runtime/tuning_store.h"
 #include "support/env.h"
+#include "support/fork_safe.h"
 #include "support/hash.h"
 #include "support/log.h"
 
@@ -49,15 +49,12 @@ std::string identity(const codegen::Kernel& kernel, const codegen::Schedule& sch
 }
 
 struct Sessions {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<std::string, std::shared_ptr<runtime::TuningSession>> sessions;
 };
 
-/// Leaked: kernels may run while static objects are destroyed.
-Sessions& sessions() {
-  static Sessions* const instance = new Sessions;
-  return *instance;
-}
+constinit Leaked<Sessions> the_sessions;
+Sessions& sessions() { return the_sessions.get(); }
 
 runtime::TuningSession::Setup setup_of(const DraftKernel& draft, const Machine& machine, const CodeFlags& flags,
                                        const std::shared_ptr<const CompiledKernel>& compiled) {

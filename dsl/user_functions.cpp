@@ -1,6 +1,5 @@
 // dsl/user_functions.cpp -- kl::function: checks what the user gives, shares equal functions, records calls.
 #include <cctype>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::dsl {
 namespace {
@@ -87,10 +87,11 @@ const codegen::Function& function_of(const detail::Slot& slot) {
 /// Functions without state of their own: made anew at each call of the code around, they shall not be new keys.
 FunctionPointer shared(std::shared_ptr<codegen::Function> function) {
   struct Known {
-    std::mutex mutex;
+    ForkSafeMutex mutex;
     std::unordered_multimap<std::uint64_t, FunctionPointer> functions;  // by text_hash
   };
-  static Known& known = *new Known;  // leaked: calls may outlive static destructors
+  static constinit Leaked<Known> all;
+  Known& known = all.get();
   const std::uint64_t hash = codegen::text_hash(*function);
   const std::lock_guard lock(known.mutex);
   const auto [first, last] = known.functions.equal_range(hash);

@@ -3,7 +3,7 @@
 #include <kiln/kiln.h>
 #include <kiln/profile.h>
 
-#include <cstdio>
+#include <iostream>
 
 namespace kl = kiln;
 
@@ -22,11 +22,10 @@ int main() {
     y.to_host();
   });
 
-  // The rows are plain data, longest total time first.
-  for (const kl::ProfileRow& row : profile) {
+  for (const kl::ProfileRow& row : profile) {  // a row per kernel, longest total time first
     if (!row.label.contains("softmax")) continue;
     const kl::Roofline roofline = softmax.inspect(x).roofline(row.shortest_ms);
-    std::printf("\nthe fastest softmax of %lld: %s\n", static_cast<long long>(row.count), roofline.text().c_str());
+    std::cout << "the fastest softmax of " << row.count << ": " << roofline << '\n';
     return row.count == 10 ? 0 : 1;
   }
   return 1;

@@ -5,80 +5,86 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 
 #include "runtime/detached_thread.h"
+#include "runtime/exit_order.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 namespace {
 
 constexpr std::size_t most_jobs = 512;
-constexpr auto patience = std::chrono::seconds(20);  // at exit: for one compile
+
+struct Job {
+  std::function<void()> run;
+  AtExit at_exit = AtExit::forget;
+};
 
 struct Queue {
   std::mutex mutex;
   std::condition_variable idle;
-  std::deque<std::function<void()>> jobs;
-  bool running = false, stopping = false, followed_compilers = false;
+  std::deque<Job> jobs;
+  bool running = false, stopping = false;
 };
 
-/// Replaced in a forked child, whose copy may have been changing; never destroyed.
-Queue* current = nullptr;
+/// Never destroyed. A forked child begins with another, for its copy may have been changing.
+constinit std::atomic<Queue*> current{nullptr};
+constinit FirstUses first_jobs;
 
-void stop() {
-  if (!current) return;
-  std::deque<std::function<void()>> forgotten;
-  std::unique_lock lock(current->mutex);
-  current->stopping = true;
-  forgotten.swap(current->jobs);
-  current->idle.wait_for(lock, patience, [] { return !current->running; });
+const InForkedChild leave_to_parent([] { current.store(nullptr); });
+
+/// For the end of the process: empties the queue, and does the jobs that are to be finished.
+void forget_jobs() {
+  Queue* const q = current.load(std::memory_order_acquire);
+  if (!q) return;
+  std::deque<Job> jobs;
+  {
+    const std::lock_guard lock(q->mutex);
+    q->stopping = true;
+    jobs.swap(q->jobs);
+  }
+  for (const Job& job : jobs)
+    if (job.at_exit == AtExit::finish) job.run();
 }
 
-/// Objects of the main thread are destroyed before any handler of std::atexit runs, those of a compiler that the
-/// running job has just loaded among them. (Where another thread calls std::exit, the handlers below are all there is.)
-struct EndOfMainThread {
-  EndOfMainThread() = default;
-  EndOfMainThread(const EndOfMainThread&) = delete;
-  EndOfMainThread& operator=(const EndOfMainThread&) = delete;
-  ~EndOfMainThread() {
-    if (::gettid() == ::getpid()) stop();
-  }
-  void touch() {}  ///< its first use registers the destructor
-};
-thread_local EndOfMainThread end_of_main_thread;
-
 Queue& queue() {
-  end_of_main_thread.touch();
-  [[maybe_unused]] static const bool made = [] {
-    current = new Queue;
-    pthread_atfork([] { current->mutex.lock(); }, [] { current->mutex.unlock(); }, [] { current = new Queue; });
-    std::atexit(stop);
-    return true;
-  }();
-  return *current;
+  if (Queue* const ready = current.load(std::memory_order_acquire)) return *ready;
+  auto* const made = new Queue;
+  Queue* other = nullptr;
+  if (!current.compare_exchange_strong(other, made)) {
+    delete made;
+    return *other;
+  }
+  set_exit_action(forget_jobs);
+  put_exit_handler_last();
+  std::at_quick_exit(forget_jobs);
+  return *made;
 }
 
 void work() {
+  KeepsHandlerLast keeper;                                         // before the priority, which its thread takes over
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);  // Linux: of this thread
   pthread_setname_np(pthread_self(), "kiln-tune");
-  Queue& q = *current;
+  Queue& q = queue();
   std::unique_lock lock(q.mutex);
   while (!q.jobs.empty()) {
     {
-      const std::function<void()> job = std::move(q.jobs.front());
+      const HoldsExit hold{HoldsExit::UnlessTooLate()};
+      if (!hold.holds()) break;                     // the thread that ends the process sees to the rest
+      const bool is_first = first_jobs.is_first();  // the driver, too, may load parts of itself
+      if (is_first) keeper.begin();
+      const Job job = std::move(q.jobs.front());
       q.jobs.pop_front();
       lock.unlock();
-      job();
+      job.run();
+      if (is_first) keeper.end();
     }
     lock.lock();
-    if (q.followed_compilers) continue;
-    // Handlers run in the reverse order: this one before those of the compiler that the job has loaded.
-    q.followed_compilers = true;
-    std::atexit(stop);
   }
   q.running = false;
   q.idle.notify_all();
@@ -86,15 +92,19 @@ void work() {
 
 }  // namespace
 
-bool run_in_background(std::function<void()> job) {
+bool run_in_background(std::function<void()> job, AtExit at_exit) {
   Queue& q = queue();
-  const std::lock_guard lock(q.mutex);
-  if (q.stopping || q.jobs.size() >= most_jobs) return false;
-  q.jobs.push_back(std::move(job));
-  if (q.running) return true;
-  q.running = start_detached(work);
-  if (!q.running) q.jobs.pop_back();
-  return q.running;
+  {
+    const std::lock_guard lock(q.mutex);
+    if (!q.stopping && q.jobs.size() < most_jobs) {
+      q.jobs.push_back({job, at_exit});
+      if (!q.running) q.running = start_detached(work);
+      if (q.running) return true;
+      q.jobs.pop_back();
+    }
+  }
+  if (at_exit == AtExit::finish) job();
+  return false;
 }
 
 void wait_for_background() {

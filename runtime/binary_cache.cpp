@@ -1,13 +1,10 @@
 // runtime/binary_cache.cpp -- the memory cache: one compile per key and process, bounded, over the disk cache.
 #include "runtime/binary_cache.h"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <future>
 #include <list>
-#include <mutex>
 #include <unordered_map>
 
 #include "runtime/cache_key.h"
@@ -17,6 +14,7 @@
 #include "runtime/loaded_bundles.h"
 #include "runtime/runtime.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -37,7 +35,7 @@ struct Slot {
 };
 
 struct Cache {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<std::string, Slot> slots;  // by full key text: equal digests are not equal keys
   std::list<const std::string*> recent;         // keys of finished slots, most recent first
   std::size_t bytes = 0;
@@ -46,20 +44,14 @@ struct Cache {
   std::shared_ptr<DiskCache> disk;
 };
 
-// Never destroyed: kernels may be compiled by other threads while the process exits.
-Cache& cache() {
-  static Cache* const instance = [] {
-    auto* const made = new Cache;
-    // A forked child has no threads to finish the compiles that were in progress: it starts its own.
-    pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); },
-                   [] {
-                     std::erase_if(cache().slots, [](const auto& item) { return !item.second.finished; });
-                     cache().mutex.unlock();
-                   });
-    return made;
-  }();
-  return *instance;
-}
+constinit Leaked<Cache> the_cache;
+Cache& cache() { return the_cache.get(); }
+
+// A forked child has no threads to finish the compiles that were in progress, or a pruning: it starts its own.
+const InForkedChild forget_flights([] {
+  std::erase_if(cache().slots, [](const auto& item) { return !item.second.finished; });
+  cache().disk.reset();
+});
 
 std::shared_ptr<DiskCache> disk_cache() {
   Cache& c = cache();

@@ -13,6 +13,7 @@
 #include "runtime/include_closure.h"
 #include "runtime/key_fields.h"
 #include "support/files.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 namespace {
@@ -36,9 +37,9 @@ std::string compiler_identity(Language language) {
 }  // namespace
 
 const std::string& kiln_build() {
-  static const std::string* const build =
-      new std::string(files::identity(file_that_holds(reinterpret_cast<const void*>(&kiln_build))));
-  return *build;
+  static constinit Leaked<const std::string> build;
+  return build.get(
+      [] { return new std::string(files::identity(file_that_holds(reinterpret_cast<const void*>(&kiln_build)))); });
 }
 
 CacheKey make_cache_key(const KernelSource& source, const CompileOptions& options) {

@@ -7,6 +7,7 @@
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "support/env.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -15,15 +16,15 @@ namespace {
 // Backends are never destroyed: arrays with static storage may outlive every registry, and the driver may be gone by
 // then.
 Backend& cpu_backend() {
-  static Backend* const made = [] {
+  static constinit Leaked<Backend> made;
+  return made.get([] {
     Backend* const backend = make_cpu_backend().release();
     KILN_INTERNAL_CHECK(backend, "the CPU backend cannot be missing");
     const DeviceInfo& info = backend->info();
     KILN_LOG(1, "cpu: {}, {} thread{}, {}", info.name, info.multiprocessors, info.multiprocessors == 1 ? "" : "s",
              info.arch);
     return backend;
-  }();
-  return *made;
+  });
 }
 
 struct CudaDevices {
@@ -33,15 +34,15 @@ struct CudaDevices {
 
 /// Opens the driver at first use. A program that asks only for the CPU never gets here.
 CudaDevices& cuda_devices() {
-  static CudaDevices* const found = [] {
+  static constinit Leaked<CudaDevices> found;
+  return found.get([] {
     auto* const devices = new CudaDevices;
     devices->backends = cuda::make_backends(devices->reason);
     if (!devices->backends.empty()) devices->reason.clear();
     KILN_LOG(1, "CUDA: {}",
              devices->reason.empty() ? fmt::format("{} device(s)", devices->backends.size()) : devices->reason);
     return devices;
-  }();
-  return *found;
+  });
 }
 
 /// The N of "cuda:N", or -1.
@@ -54,12 +55,12 @@ int parse_index(std::string_view text) {
 }  // namespace
 
 const std::vector<DeviceInfo>& devices() {
-  static const auto* const list = [] {
+  static constinit Leaked<const std::vector<DeviceInfo>> list;
+  return list.get([] {
     auto* const infos = new std::vector<DeviceInfo>{cpu_backend().info()};
     for (const auto& backend : cuda_devices().backends) infos->push_back(backend->info());
     return infos;
-  }();
-  return *list;
+  });
 }
 
 std::string unavailable_reason(DeviceKind kind) { return kind == DeviceKind::cpu ? "" : cuda_devices().reason; }

@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "runtime/cache_key.h"
 #include "runtime/cache_settings.h"
 #include "runtime/runtime.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 
@@ -39,7 +39,7 @@ class DiskCache {
   void account(const std::string& path, std::uint64_t bytes);
 
   const CacheSettings settings_;
-  std::mutex mutex_;  // guards checked_ and usable_
+  ForkSafeMutex mutex_;  // guards checked_ and usable_
   bool checked_ = false;
   bool usable_ = false;
   std::atomic<bool> writable_{false};

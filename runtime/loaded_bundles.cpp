@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 
@@ -16,6 +15,7 @@
 #include "runtime/tuning_store.h"
 #include "support/check.h"
 #include "support/env.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -85,16 +85,13 @@ struct Bundles {
 };
 
 struct Registry {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   Bundles bundles;
   std::atomic<bool> is_empty{false};  ///< KILN_BUNDLE was read, and there is nothing at all
 };
 
-// Leaked: kernels may be loaded while static objects are destroyed.
-Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
-}
+constinit Leaked<Registry> the_registry;
+Registry& registry() { return the_registry.get(); }
 
 template <class Open>
 void open_into(std::vector<Reader>& list, Bundles& bundles, const char* origin, Open open) {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "support/fork_safe.h"
+
 namespace kiln::runtime {
 namespace {
 
@@ -16,24 +18,19 @@ constexpr std::size_t most_pending = 4096;
 constexpr std::size_t most_spare = 2 * most_pending;
 
 struct Registry {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<std::shared_ptr<Profiler::State>> active;
 };
 
 struct Spare {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_map<Backend*, std::vector<std::pair<void*, void*>>> pairs;
 };
 
-// Never destroyed: other threads may launch while the process exits.
-Registry& registry() {
-  static auto* const instance = new Registry;
-  return *instance;
-}
-Spare& spare() {
-  static auto* const instance = new Spare;
-  return *instance;
-}
+constinit Leaked<Registry> the_registry;
+Registry& registry() { return the_registry.get(); }
+constinit Leaked<Spare> the_spare;
+Spare& spare() { return the_spare.get(); }
 
 double milliseconds(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "runtime/observers.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 
@@ -68,7 +68,7 @@ struct Profiler::State {
   std::chrono::steady_clock::time_point start;
   CacheCounters counters;
 
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   ProfileResult result;
   std::unordered_map<std::string, std::size_t> positions;  ///< by kind, device, name and label
   std::vector<std::pair<std::size_t, std::shared_ptr<EventPair>>> pending;

@@ -10,6 +10,7 @@
 #include "runtime/kernel_identity.h"
 #include "support/check.h"
 #include "support/files.h"
+#include "support/log.h"
 
 namespace kiln::runtime {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::string_view header = "kiln record 1\n";
 constexpr std::string_view header_start = "kiln record ";
 constexpr std::size_t checksum_bytes = 8;
+static_assert(record_end_size == 4 + 2 * checksum_bytes);
 
 std::string checksum(std::string_view record) { return to_hex(blake3(record), checksum_bytes); }
 
@@ -77,9 +79,17 @@ class Reader {
     }
     return true;
   }
+  /// Goes on in the middle of a line that was read before: the next one is its rest.
+  void go_back(const Reader& line, std::size_t offset) {
+    at_ = line.start_ + offset;
+    number_ = line.number_ - 1;
+  }
   [[noreturn]] void refuse(std::string_view what) const {
+    if (line_.ends_with('\r')) refuse_crlf();
     fail<IoError>("{}:{}: {}. Remove the file and record again: KILN_RECORD={} ./app", *name_, number_, what, *name_);
   }
+
+  [[noreturn]] void refuse_crlf() const { fail<IoError>("{}:{}: {}", *name_, number_, record_crlf_text(*name_)); }
 
  private:
   std::string_view text_, line_;
@@ -146,11 +156,26 @@ bool take_field(const Reader& reader, RecordedKernel& kernel, std::string*& bloc
   return true;
 }
 
+/// A record that was appended to an unfinished one without a line end between: the reader goes on there.
+bool go_to_joined_record(Reader& reader, Reader line, int last) {
+  const int first = line.number();
+  for (bool more = true; more && line.number() <= last; more = line.next()) {
+    const std::string_view text = line.line();
+    const std::size_t from = line.number() == first ? 1 : 0;
+    const std::size_t at = record_start(text.substr(from));
+    if (at == text.npos || at + from == 0) continue;
+    reader.go_back(line, at + from);
+    return true;
+  }
+  return false;
+}
+
 /// The record whose "kernel" line was just read. False if it was never finished: its process was killed, and what
 /// follows, if anything does, is the next record.
 bool read_record(Reader& reader, RecordedKernel& kernel) {
   const std::size_t start = reader.start();
   const int first = reader.number();
+  const Reader first_line = reader;
   std::string identity, sum;
   reader.take("kernel", identity);
   std::string* block = nullptr;
@@ -159,6 +184,7 @@ bool read_record(Reader& reader, RecordedKernel& kernel) {
     if (line.take("end", sum) && sum.size() == 2 * checksum_bytes) {
       kernel.identity = kernel_identity(kernel.source, kernel.options);
       const bool same = sum == checksum(line.since(start)) && identity == to_hex(kernel.identity);
+      if (!same && go_to_joined_record(reader, first_line, line.number())) return false;
       if (!same) line.refuse(fmt::format("the record that begins at line {} does not match its checksum", first));
       reader = line;
       return true;
@@ -169,6 +195,7 @@ bool read_record(Reader& reader, RecordedKernel& kernel) {
       reader = line;
       return false;
     }
+    if (go_to_joined_record(reader, first_line, line.number())) return false;
     // Whether this is damage or a field of a newer kiln, a kernel made without it would be another one.
     line.refuse("this line is none that a record of this version has");
   }
@@ -188,6 +215,26 @@ std::string read_whole(const std::string& path) {
 }  // namespace
 
 std::string_view record_header() { return header; }
+
+std::size_t record_start(std::string_view line) {
+  constexpr std::string_view word = "kernel ";
+  constexpr std::size_t digits = 2 * sizeof(Digest);
+  const std::size_t start = line.starts_with(word) ? 0 : line.npos;
+  if (line.size() < word.size() + digits) return start;
+  const std::size_t at = line.size() - word.size() - digits;
+  const std::string_view end = line.substr(at);
+  const bool is_start =
+      end.starts_with(word) && end.find_first_not_of("0123456789abcdef", word.size()) == std::string_view::npos;
+  return is_start ? at : start;
+}
+
+std::string record_crlf_text(const std::string& name) {
+  return fmt::format(
+      "its lines end in CR LF (\\r\\n), as an editor or a transfer in text mode on Windows leaves them, and the "
+      "checksums "
+      "of its records hold for LF only. Turn them back: sed -i 's/\\r$//' {}",
+      name);
+}
 
 std::string to_text(const RecordedKernel& kernel) {
   const KernelSource& source = kernel.source;
@@ -214,10 +261,12 @@ void RecordSet::add_file(const std::string& path) { add_text(read_whole(path), p
 void RecordSet::add_text(std::string_view text, const std::string& name) {
   Reader reader(text, name);
   if (text.empty()) fail<IoError>("{} is empty: no kernel was recorded in it", name);
+  const std::size_t before = lost_.size();
   bool begun = false;
   while (reader.next()) {
     const std::string_view line = reader.line();
     if (line.starts_with(header_start)) {
+      if (line.ends_with('\r')) reader.refuse_crlf();
       if (line != header.substr(0, header.size() - 1))
         reader.refuse(fmt::format("\"{}\" is of another version of kiln, which reads \"{}\"", line,
                                   header.substr(0, header.size() - 1)));
@@ -227,16 +276,37 @@ void RecordSet::add_text(std::string_view text, const std::string& name) {
     if (!begun) fail<IoError>("{} is no record of kernels: it does not begin with \"kiln record\"", name);
     if (line.empty()) continue;
     if (!line.starts_with("kernel ")) {
+      if (const std::size_t joined = record_start(line); joined != line.npos) {
+        lose(fmt::format("line {}", reader.number()));
+        reader.go_back(reader, joined);
+        continue;
+      }
       if (!std::string_view("kernel ").starts_with(line)) reader.refuse("a record was expected here");
-      ++unfinished_;
+      lose(fmt::format("line {}", reader.number()));
       continue;
     }
     RecordedKernel kernel;
+    const int first = reader.number();
     if (read_record(reader, kernel))
       add(std::move(kernel));
     else
-      ++unfinished_;
+      lose(fmt::format("line {}{}{}{}{}", first, kernel.title.empty() ? "" : ", ", kernel.title,
+                       kernel.place.empty() ? "" : ", ", kernel.place));
   }
+  warn_of_losses(name, before);
+}
+
+void RecordSet::lose(std::string what) { lost_.push_back(std::move(what)); }
+
+void RecordSet::warn_of_losses(const std::string& name, std::size_t before) const {
+  const std::size_t count = lost_.size() - before;
+  if (count == 0) return;
+  warn_once(fmt::format(
+      "{}: {} record{} never finished, for the process that wrote {} was killed, and {} skipped: {}. Run the program "
+      "again with KILN_RECORD={} to have {}",
+      name, count, count == 1 ? " was" : "s were", count == 1 ? "it" : "them", count == 1 ? "is" : "are",
+      fmt::join(lost_.begin() + static_cast<std::ptrdiff_t>(before), lost_.end(), "; "), name,
+      count == 1 ? "it" : "them"));
 }
 
 void RecordSet::add(RecordedKernel kernel) {

@@ -28,23 +28,34 @@ struct RecordedKernel {
 std::string to_text(const RecordedKernel& kernel);
 /// First line of every file.
 std::string_view record_header();
+/// What is wrong with a file whose lines end in CR LF, and what to do.
+std::string record_crlf_text(const std::string& name);
 
 /// Reads what files hold, one kernel per identity, in the order of identities; targets are joined. IoError names the
 /// file, the line, and what to do: the file cannot be read, is none, is of another version, or a record was changed.
-/// A record that a killed process left unfinished is skipped; `unfinished` counts those.
+/// A record that a killed process left unfinished is skipped, with one warning per file that names those that are lost;
+/// `unfinished` counts them.
 class RecordSet {
  public:
   void add_file(const std::string& path);
   void add_text(std::string_view text, const std::string& name);
   const std::vector<RecordedKernel>& kernels() const { return kernels_; }
-  std::size_t unfinished() const { return unfinished_; }
+  std::size_t unfinished() const { return lost_.size(); }
 
  private:
   void add(RecordedKernel kernel);
+  void lose(std::string what);
+  void warn_of_losses(const std::string& name, std::size_t before) const;
 
   std::vector<RecordedKernel> kernels_;
-  std::size_t unfinished_ = 0;
+  std::vector<std::string> lost_;  ///< "line 12, softmax (model.cpp:12)"
 };
+
+/// Of the line "end CHECKSUM".
+inline constexpr std::size_t record_end_size = 20;
+
+/// Where a record begins in a line: 0, or behind what a killed process left without a line end. npos: it does not.
+std::size_t record_start(std::string_view line);
 
 /// Calls `take(identity, targets)`, both as the file spells them, for each record that seems complete: enough to know
 /// what need not be written again.
@@ -55,9 +66,10 @@ void for_each_record_name(std::string_view text, Take take) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
-    if (line.starts_with("kernel ")) identity = line.substr(7), targets = {};
+    if (const std::size_t at = record_start(line); at != line.npos) identity = line.substr(at + 7), targets = {};
     if (line.starts_with("for ")) targets = line.substr(4);
-    if (line.starts_with("end ") && !identity.empty()) take(identity, targets), identity = {};
+    if (line.starts_with("end ") && line.size() == record_end_size && !identity.empty())
+      take(identity, targets), identity = {};
   }
 }
 

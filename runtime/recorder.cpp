@@ -8,28 +8,29 @@
 
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <unordered_set>
 
 #include "runtime/kernel_identity.h"
 #include "support/env.h"
 #include "support/files.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
 namespace {
 
 struct Recorder {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::string path;
   std::unordered_set<std::string> known;  ///< identity and targets of what the file holds
   off_t read_until = 0;                   ///< the file is known up to here
+  bool ends_in_line = true;               ///< as far as it is known; else after a record that was never finished
 };
 
 // Null: nothing is recorded. Leaked: kernels may be compiled by other threads while the process exits.
 std::atomic<Recorder*> current{nullptr};
 std::atomic<bool> is_ready{false};
-std::mutex opening;
+ForkSafeMutex opening;
 
 std::string name_of(std::string_view identity, std::string_view targets) {
   return std::string(identity).append(" ").append(targets);
@@ -111,6 +112,7 @@ std::string append(Recorder& recorder, const std::string& name, const RecordedKe
   if (file.size() < recorder.read_until) {  // somebody removed it
     recorder.read_until = 0;
     recorder.known.clear();
+    recorder.ends_in_line = true;
   }
   std::string gained;
   if (const int error = file.read_from(recorder.read_until, gained)) return files::error_text(error);
@@ -121,6 +123,7 @@ std::string append(Recorder& recorder, const std::string& name, const RecordedKe
       gained.clear();
       text = record_header();
     } else if (!gained.starts_with(record_header())) {
+      if (gained.substr(0, gained.find('\n') + 1).ends_with("\r\n")) return record_crlf_text(recorder.path);
       return "the file exists and is no record of kernels that this version of kiln reads; name another one";
     }
   }
@@ -128,11 +131,13 @@ std::string append(Recorder& recorder, const std::string& name, const RecordedKe
     recorder.known.insert(name_of(identity, targets));
   });
   recorder.read_until += static_cast<off_t>(gained.size());
+  if (!gained.empty()) recorder.ends_in_line = gained.back() == '\n';
   if (recorder.known.contains(name)) return "";
-  if (!gained.empty() && gained.back() != '\n') text += '\n';  // after a record that was never finished
+  if (!recorder.ends_in_line) text += '\n';
   text += to_text(kernel);
   if (const int error = file.append(text)) return files::error_text(error);
   recorder.read_until += static_cast<off_t>(text.size());
+  recorder.ends_in_line = true;
   recorder.known.insert(name);
   return "";
 }

@@ -55,9 +55,16 @@ void RecordedWork::swap(RecordedWork& other) noexcept {
   own_.swap(other.own_);
 }
 
+bool RecordedWork::keeps(const Storage& storage) const {
+  return std::find(kept_.begin(), kept_.end(), &storage) != kept_.end();
+}
+
+bool RecordedWork::owns(const Storage& storage) const {
+  return std::find(own_.begin(), own_.end(), &storage) != own_.end();
+}
+
 void RecordedWork::keep(Storage& storage) {
-  for (const auto* list : {&kept_, &own_})
-    if (std::find(list->begin(), list->end(), &storage) != list->end()) return;
+  if (keeps(storage) || owns(storage)) return;
   kept_.push_back(&storage);
   retain(storage);
 }
@@ -107,6 +114,10 @@ RecordedWork Recording::finish(void*& graph) {
     }
   }
   end();
+  if (failure_) {
+    if (graph) graphs_->destroy_graph(std::exchange(graph, nullptr));
+    std::rethrow_exception(failure_);
+  }
   return std::move(work_);
 }
 

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/graph_backend.h"
@@ -44,6 +46,10 @@ class RecordedWork {
   ~RecordedWork();
 
   void keep(Storage& storage);
+  /// Whether launches use memory that was there before.
+  bool keeps(const Storage& storage) const;
+  /// Whether the memory was allocated while recording.
+  bool owns(const Storage& storage) const;
   /// Gives up storages of others that no pointer refers to any more.
   void drop_unused();
   /// Everything that the graph reads or writes.
@@ -71,6 +77,8 @@ class Recording {
   Recording& operator=(const Recording&) = delete;
   ~Recording();  ///< abandons what was not finished
 
+  std::string place;  ///< of the capture in the user's code, for messages
+
   /// Ends it. `graph` is the driver's, null on the CPU.
   RecordedWork finish(void*& graph);
 
@@ -78,6 +86,11 @@ class Recording {
   bool takes(Backend& backend, NativeStream stream) const;
   void launch(Backend& backend, RecordedLaunch launch, NativeStream stream);
   void keep(Storage& storage) { work_.keep(storage); }
+  const RecordedWork& work() const { return work_; }
+  /// What could not be recorded where nothing may be thrown: finish() throws the first one.
+  void fail_at_end(std::exception_ptr failure) {
+    if (!failure_) failure_ = std::move(failure);
+  }
   /// Memory that lives as long as the graph. Kernels recorded on `stream` may be given memory that earlier ones are
   /// done with.
   Storage* allocate(Backend& backend, DeviceId device, std::size_t bytes, NativeStream stream);
@@ -106,6 +119,7 @@ class Recording {
   std::vector<Own> own_;
   std::vector<Counters> counters_;
   std::vector<Storage*> deferred_;
+  std::exception_ptr failure_;
 };
 
 /// The recording of this thread; null while nothing is recorded. One load.

@@ -114,6 +114,16 @@ class Backend {
   virtual float elapsed_ms(void* begin, void* end) = 0;
   /// The same without waiting: negative while `end` has not been reached. Disturbs no capture of any thread.
   virtual float elapsed_if_done(void* begin, void* end) { return elapsed_ms(begin, end); }
+  /// Whether the work before `event` is done, without waiting. Disturbs no capture of any thread.
+  virtual bool is_done(void* /*event*/) { return true; }
+  /// The context that work of `stream` runs in; null on devices that have none. For record_fence.
+  virtual void* context_of(NativeStream /*stream*/) { return nullptr; }
+  /// A new event after the work that `stream` has so far, recorded in that context, whichever is current.
+  virtual void* record_fence(NativeStream stream, void* /*context*/) {
+    void* const event = create_event();
+    record_event(event, stream);
+    return event;
+  }
   /// Makes this device's context current on the calling thread if no context is; cheap when already done.
   virtual void bind_thread() = 0;
   /// True while `stream` is being captured into a CUDA graph.
@@ -123,6 +133,8 @@ class Backend {
   /// Whether the device can use an address, as far as the driver knows; `host` means that it certainly cannot.
   enum class Memory : std::uint8_t { unknown, host, device };
   virtual Memory memory_kind(const void*) { return Memory::unknown; }
+  /// The number of the device, of this kind, that an address belongs to; -1 where the driver does not know it.
+  virtual int device_of(const void*) { return -1; }
 };
 
 /// Devices that exist here; the CPU is always listed first. Never throws for a missing driver.
@@ -134,8 +146,6 @@ Backend& backend(DeviceId device);
 /// KILN_DEVICE, else the first GPU, else the CPU.
 DeviceId default_device();
 
-class DeviceAllocator;
-
 /// Owner of one allocation or of borrowed memory. The public header touches only `references`.
 struct Storage {
   long references = 1;  ///< atomic, first member
@@ -143,17 +153,28 @@ struct Storage {
   std::size_t bytes = 0;
   DeviceId device;
   Backend* backend = nullptr;
-  NativeStream stream = nullptr;               ///< stream of allocation; freed in its order
-  bool borrowed = false;                       ///< the caller's memory (kl::view): never freed here
-  const DeviceAllocator* allocator = nullptr;  ///< the host's that gave the memory; null: the backend
-  void (*deleter)(void*) = nullptr;            ///< runs once, when the last use is done (DLPack and friends)
+  NativeStream stream = nullptr;     ///< stream of allocation; freed in its order. no_stream where a deleter waits
+  bool borrowed = false;             ///< the caller's memory (kl::view): never freed here
+  void (*deleter)(void*) = nullptr;  ///< runs once, when the last use is done (DLPack and friends)
   void* deleter_context = nullptr;
   struct Uses;  ///< streams other than `stream` that touched the memory; null until one does
   Uses* uses = nullptr;
+  NativeStream producer = nullptr;  ///< of borrowed memory: waits for the uses too, where has_producer
+  bool has_producer = false;
+  Storage* next = nullptr;  ///< of those whose deleters wait (retirement.h)
 };
+
+/// No stream has this handle: every use of such a storage is noted.
+inline const NativeStream no_stream = reinterpret_cast<NativeStream>(~std::uintptr_t{0});
+/// CUDA's names for the default streams beside null, which is the legacy one.
+inline const NativeStream legacy_stream = reinterpret_cast<NativeStream>(std::uintptr_t{1});
+inline const NativeStream per_thread_stream = reinterpret_cast<NativeStream>(std::uintptr_t{2});
 
 Storage* allocate_storage(DeviceId device, std::size_t bytes, NativeStream stream);
 Storage* borrow_storage(DeviceId device, void* memory, std::size_t bytes);
+/// The same for memory whose owner is told, once, when no queued work can touch it any more: soon after the last
+/// reference is gone, on any thread. Never where the process ends first.
+Storage* borrow_storage(DeviceId device, void* memory, std::size_t bytes, void (*deleter)(void*), void* context);
 /// Notes that `stream` uses the memory, so that it is not reused before that stream is done. Cheap for the home stream;
 /// may be called before or after the work is enqueued. A wrapped stream of the host must outlive the arrays that were
 /// used on it.

@@ -2,23 +2,21 @@
 #include "runtime/stream_registry.h"
 
 #include <atomic>
-#include <mutex>
 #include <unordered_set>
+
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 namespace {
 
 struct Registry {
   std::atomic<bool> any{false};  // most programs never destroy a stream: they pay one load
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::unordered_set<NativeStream> gone;
 };
 
-// Never destroyed: arrays with static storage are released during exit.
-Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
-}
+constinit Leaked<Registry> the_registry;  // arrays with static storage are released during exit
+Registry& registry() { return the_registry.get(); }
 
 }  // namespace
 

@@ -184,7 +184,7 @@ void TuningSession::conclude() {
   KILN_LOG(2, "tuned {}: {} takes {:.2f} us, the heuristic ({}) {:.2f} us, after {} runs", found.name, found.choice,
            found.choice_us, found.heuristic, found.heuristic_us, found.runs);
   decide(trial_.winner());
-  run_in_background([found] { TuningStore::instance().publish(found); });
+  run_in_background([found] { TuningStore::instance().publish(found); }, AtExit::finish);
 }
 
 /// The heuristic stays, and nothing is kept: another process may try again.

@@ -1,8 +1,6 @@
 // runtime/tuning_store.cpp -- files of tuning records: one line each, named after what they are about.
 #include "runtime/tuning_store.h"
 
-#include <pthread.h>
-
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -21,17 +19,18 @@ void report(const std::string& what, int error) {
   warn_once(fmt::format("tuning: {}: {}; results are kept for this process only", what, files::error_text(error)));
 }
 
+void report_distrust(const std::string& directory, const std::string& doubt) {
+  warn_once(fmt::format(
+      "tuning: {} is not used: {}; results are kept for this process only (make it yours alone, or name another place "
+      "with KILN_CACHE_DIR)",
+      directory, doubt));
+}
+
 }  // namespace
 
 TuningStore& TuningStore::instance() {
-  static TuningStore* const store = [] {
-    auto* const made = new TuningStore(cache_settings());
-    // The thread that tunes does not exist in a forked child: it must not have been inside.
-    pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                   [] { instance().mutex_.unlock(); });
-    return made;
-  }();
-  return *store;
+  static constinit Leaked<TuningStore> store;
+  return store.get([] { return new TuningStore(cache_settings()); });
 }
 
 std::string TuningStore::directory() const {
@@ -46,7 +45,7 @@ bool TuningStore::may_read() {
   if (doubt == files::error_text(ENOENT)) return false;  // it may be made later
   checked_ = true;
   readable_ = doubt.empty();
-  if (!readable_) KILN_LOG(1, "tuning: {} is not used: {}", directory(), doubt);
+  if (!readable_) report_distrust(directory(), doubt);
   return readable_;
 }
 
@@ -85,7 +84,10 @@ bool TuningStore::write(const TuningRecord& record) {
   if (settings_.mode != CacheMode::on || settings_.directory.empty()) return false;
   const std::string path = path_of(record.key);
   int error = files::make_directories(directory());
-  if (!error && !files::distrust(directory()).empty()) return false;
+  if (const std::string doubt = error ? "" : files::distrust(directory()); !doubt.empty()) {
+    report_distrust(directory(), doubt);
+    return false;
+  }
   if (!error) error = files::publish(path, to_line(record));
   if (error) report("writing " + path, error);
   return error == 0;

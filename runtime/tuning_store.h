@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 
 #include "runtime/cache_settings.h"
 #include "runtime/tuning_record.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 
@@ -51,7 +51,7 @@ class TuningStore {
   std::vector<TuningRecord> on_disk();
 
   const CacheSettings settings_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::unordered_map<std::string, std::optional<TuningRecord>> known_;  ///< by digest; empty: not on disk
   std::unordered_map<std::string, TuningRecord> imported_;
   bool checked_ = false, readable_ = false;

@@ -1,13 +1,16 @@
 // support/env.cpp -- the table of KILN_* variables and a snapshot of their values.
 #include "support/env.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <numeric>
 
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 extern char** environ;
 
@@ -17,17 +20,16 @@ namespace {
 constexpr std::string_view prefix = "KILN_";
 
 struct Snapshot {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   bool loaded = false;
   std::map<std::string, std::string, std::less<>> values;  // listed variables that are set
   std::vector<std::string> unknown;
 };
 
-// Never destroyed: threads may still read settings while the process exits.
-Snapshot& snapshot() {
-  static Snapshot* const instance = new Snapshot;
-  return *instance;
-}
+constinit Leaked<Snapshot> the_snapshot;
+Snapshot& snapshot() { return the_snapshot.get(); }
+
+constinit Leaked<const std::vector<Setting>> the_table;
 
 const Setting* find_setting(std::string_view name) {
   for (const Setting& s : settings())
@@ -58,6 +60,23 @@ const char* nearest_setting(std::string_view name) {
   return std::min_element(settings().begin(), settings().end(), nearer)->name;
 }
 
+/// Against the working directory of now: a process that changes it later goes on with the same files. A list of paths
+/// is separated by colons.
+std::string absolute(std::string_view paths, SettingKind kind) {
+  char directory[PATH_MAX];
+  if (kind == SettingKind::text || !::getcwd(directory, sizeof directory)) return std::string(paths);
+  std::string result;
+  for (std::size_t at = 0; at <= paths.size();) {
+    const std::size_t end = kind == SettingKind::path ? paths.size() : std::min(paths.find(':', at), paths.size());
+    const std::string_view path = paths.substr(at, end - at);
+    if (at > 0) result += ':';
+    if (!path.empty() && path.front() != '/') result.append(directory).append("/");
+    result += path;
+    at = end + 1;
+  }
+  return result;
+}
+
 void load(Snapshot& s) {
   s.loaded = true;
   s.values.clear();
@@ -67,8 +86,9 @@ void load(Snapshot& s) {
     const std::size_t equals = text.find('=');
     if (!text.starts_with(prefix) || equals == std::string_view::npos) continue;
     const std::string_view name = text.substr(0, equals);
-    if (find_setting(name)) {
-      s.values.emplace(name, text.substr(equals + 1));
+    const std::string_view value = text.substr(equals + 1);
+    if (const Setting* const known = find_setting(name)) {
+      s.values.emplace(name, absolute(value, known->kind));
     } else {
       s.unknown.push_back(
           fmt::format("environment variable {} is not known to kiln and has no effect; did you mean {}?", name,
@@ -80,22 +100,27 @@ void load(Snapshot& s) {
 }  // namespace
 
 const std::vector<Setting>& settings() {
-  static const auto* const table = new std::vector<Setting>{
-      {"KILN_DEVICE", "", "default device: cpu, cuda or cuda:N; unset takes the first GPU, else the CPU"},
-      {"KILN_CACHE_DIR", "", "directory of compiled kernels; unset takes $XDG_CACHE_HOME/kiln, else ~/.cache/kiln"},
-      {"KILN_CACHE", "on", "disk cache: on, ro (read only) or off"},
-      {"KILN_CACHE_LIMIT", "1G",
-       "size above which the least recently used entries are removed; bytes, or with K, M or G"},
-      {"KILN_TUNE", "on", "tuning: off, on, or full (may also vary the order of reductions)"},
-      {"KILN_DEBUG", "0",
-       "messages on stderr: 0 warnings only, 1 devices and cache, 2 compiles and launches, 3 decisions, "
-       "4 generated source, 5 passes, 6 compiler logs"},
-      {"KILN_NVRTC", "", "path of libnvrtc.so, or a directory that holds it; searched before all other places"},
-      {"KILN_BUNDLE", "", "bundles of precompiled kernels, separated by colons; looked into before the disk cache"},
-      {"KILN_RECORD", "", "file to which every kernel that the application uses is added, for `kiln bundle build`"},
-      {"KILN_THREADS", "", "threads of the CPU device; unset takes the cores this process may use"},
-  };
-  return *table;
+  return the_table.get([] {
+    return new std::vector<Setting>{
+        {"KILN_DEVICE", "", "default device: cpu, cuda or cuda:N; unset takes the first GPU, else the CPU"},
+        {"KILN_CACHE_DIR", "", "directory of compiled kernels; unset takes $XDG_CACHE_HOME/kiln, else ~/.cache/kiln",
+         SettingKind::path},
+        {"KILN_CACHE", "on", "disk cache: on, ro (read only) or off"},
+        {"KILN_CACHE_LIMIT", "1G",
+         "size above which the least recently used entries are removed; bytes, or with K, M or G"},
+        {"KILN_TUNE", "on", "tuning: off, on, or full (may also vary the order of reductions)"},
+        {"KILN_DEBUG", "0",
+         "messages on stderr: 0 warnings only, 1 devices and cache, 2 compiles and launches, 3 decisions, "
+         "4 generated source, 5 passes, 6 compiler logs"},
+        {"KILN_NVRTC", "", "path of libnvrtc.so, or a directory that holds it; searched before all other places",
+         SettingKind::path},
+        {"KILN_BUNDLE", "", "bundles of precompiled kernels, separated by colons; looked into before the disk cache",
+         SettingKind::paths},
+        {"KILN_RECORD", "", "file to which every kernel that the application uses is added, for `kiln bundle build`",
+         SettingKind::path},
+        {"KILN_THREADS", "", "threads of the CPU device; unset takes the cores this process may use"},
+    };
+  });
 }
 
 std::string setting(std::string_view name) {

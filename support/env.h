@@ -8,11 +8,14 @@
 
 namespace kiln {
 
+enum class SettingKind : std::uint8_t { text, path, paths };
+
 /// One documented variable and where its value came from.
 struct Setting {
-  const char* name;           ///< "KILN_CACHE"
-  const char* default_value;  ///< as shown in the README's table
-  const char* meaning;        ///< one line
+  const char* name;                      ///< "KILN_CACHE"
+  const char* default_value;             ///< as shown in the README's table
+  const char* meaning;                   ///< one line
+  SettingKind kind = SettingKind::text;  ///< setting() gives paths absolute, as they were when it was first called
 };
 /// The table of api.md section 6; `kiln info` and the README print it.
 const std::vector<Setting>& settings();

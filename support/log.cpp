@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <cstdio>
-#include <mutex>
 #include <string>
 #include <unordered_set>
 
 #include "support/env.h"
+#include "support/fork_safe.h"
 
 namespace kiln {
 namespace {
@@ -19,17 +19,14 @@ constexpr std::size_t most_warnings = 1000;  // a warning that varies without en
 struct State {
   std::atomic<int> level{unread};
   std::atomic<bool> bar{false};
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   LogSink sink = nullptr;
   void* sink_context = nullptr;
   std::unordered_set<std::string> printed;
 };
 
-// Never destroyed: messages may come from other threads while the process exits.
-State& state() {
-  static State* const instance = new State;
-  return *instance;
-}
+constinit Leaked<State> the_state;
+State& state() { return the_state.get(); }
 
 int read_level() {
   const std::string text = setting("KILN_DEBUG");

@@ -127,6 +127,16 @@ std::string RowWriter::element_stride(std::size_t a) const {
   return {};
 }
 
+/// The stride in a type that holds every position.
+std::string RowWriter::position_stride(std::size_t a) const {
+  return inner_class(a) == AxisClass::strided ? stride(a, last()) : fmt::format("{}({})", index_, element_stride(a));
+}
+
+/// Arguments of read_between.
+std::string RowWriter::row_pieces(std::size_t a) const {
+  return fmt::format("{}, {}, j, {}", pointers_[a], position_stride(a), length());
+}
+
 std::vector<std::size_t> RowWriter::loads_below(std::span<const NodeId> roots) const {
   const Graph& graph = kernel_.body;
   std::vector<char> needed(graph.size(), 0);
@@ -181,9 +191,7 @@ void RowWriter::load_vectors(std::span<const std::size_t> loads, bool predicated
   open_vectors(reads, predicated);
   open(fmt::format("if (!({0}) && j + {1}u < {2} + {1}u)", is_full(), schedule_.vector - 1, length()));
   for (const std::size_t a : reads) {
-    if (is_split(a))
-      read_pieces(a, is_packed(a), "read_between",
-                  fmt::format("{}, {}, j, {}", pointers_[a], element_stride(a), length()));
+    if (is_split(a)) read_pieces(a, is_packed(a), "read_between", row_pieces(a));
   }
   close();
   close();
@@ -274,7 +282,7 @@ void RowWriter::load_partial(std::size_t a, int width) {
     line("  {}<{}>({}, {});", prelude_.use("read"), packed ? width / 2 : width, local, from);
     open("} else");
   }
-  read_pieces(a, packed, "read_between", fmt::format("{}, {}, j, {}", pointers_[a], element_stride(a), length()));
+  read_pieces(a, packed, "read_between", row_pieces(a));
   if (joins || width > 1) close();
 }
 
@@ -303,7 +311,8 @@ void RowWriter::store_vector(std::size_t a, bool predicated) {
     if (shares_block()) open("if (inside)");
     if (width > 1)
       line("if ({}) {}<{}>({}, {}); else", whole_condition(a), prelude_.use("write"), width, place(a), local);
-    line("{}({}, {}, {}, j, {});", prelude_.use("write_between"), pointers_[a], local, element_stride(a), length());
+    const std::string step = position_stride(a);
+    line("{}({}, {}, {}, j, {});", prelude_.use("write_between"), pointers_[a], local, step, length());
     if (shares_block()) close();
     return;
   }

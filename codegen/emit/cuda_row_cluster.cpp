@@ -55,7 +55,7 @@ void RowWriter::copy_vector(std::size_t a, bool predicated) {
   line("  {}({}, {}, true);", prelude_.use("copy_async"), to, place(a));
   open("} else");
   line("{} piece[{}];", storage(a), schedule_.vector);
-  line("{}(piece, {}, {}, j, {});", prelude_.use("read_between"), pointers_[a], element_stride(a), length());
+  line("{}(piece, {});", prelude_.use("read_between"), row_pieces(a));
   line("{}({}, piece);", prelude_.use("keep_as_word"), to);
   close();
 }

@@ -101,6 +101,8 @@ class RowWriter : public ReductionWriter {
   }
   std::string place(std::size_t a) const;
   std::string element_stride(std::size_t a) const;
+  std::string position_stride(std::size_t a) const;
+  std::string row_pieces(std::size_t a) const;
   /// Loads that the values below `roots` read, element by element.
   std::vector<std::size_t> loads_below(std::span<const NodeId> roots) const;
   void declare_loads(std::span<const std::size_t> loads);

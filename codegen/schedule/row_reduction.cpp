@@ -134,13 +134,16 @@ struct Lanes {
 constexpr int block_sizes[] = {64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024};
 
 /// Threads of a block and vectors per thread that hold a row of `vectors`: few idle lanes, about `wanted` vectors each.
-/// The largest blocks leave no room for another one on a multiprocessor.
-Lanes block_lanes(std::int64_t vectors, int most_items, int wanted, bool chain) {
+/// The largest blocks leave no room for another one on a multiprocessor. A few rows are not worth kernels for as many
+/// sizes of blocks.
+Lanes block_lanes(const RowWork& work, int most_items, int wanted, const DeviceTraits& device) {
+  const std::int64_t vectors = work.vectors();
+  const bool few = work.rows < device.multiprocessors;
   Lanes best;
   double best_score = -1e9;
   for (const int lanes : block_sizes) {
     const int items = bucket(ceil_divide(vectors, lanes));
-    if (items > most_items || lanes > (chain ? 1024 : 512)) continue;
+    if (items > most_items || lanes > (work.chain ? 1024 : 512) || (few && power_of_two_up(lanes) != lanes)) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
     const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
     const double idle = 1 - static_cast<double>(1024 / lanes * lanes) / 1024;  // threads that no further block takes
@@ -310,7 +313,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const int wanted = std::min(most_items, std::max(two ? 2 : 4, (two ? 8 : 16) / work.registers));
   // Four also suit 16-bit rows of 8 KB and more: smaller blocks wait less at their barriers.
   const int of_block = two && work.bytes <= 2 && vectors >= 512 ? std::min(most_items, 16 / work.registers) : wanted;
-  const Lanes block = block_lanes(vectors, most_items, of_block, work.chain);
+  const Lanes block = block_lanes(work, most_items, of_block, device);
   if (vectors <= warp_threads * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
   } else if (work.shifted && work.chain && block.lanes > 512 && share_cluster(schedule, kernel, work, device)) {

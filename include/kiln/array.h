@@ -29,6 +29,14 @@ std::vector<V> host_values(std::int64_t count, Where w) {
   }
 }
 
+/// What a loop over an array would take for an iterator, and nothing else would.
+template <class T>
+struct NoIterator {
+  NoIterator& operator++();
+  T operator*() const;
+  bool operator!=(const NoIterator&) const;
+};
+
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
 template <class Self, class T>
 class ArrayBase : public Operators<Self> {
@@ -68,6 +76,17 @@ class ArrayBase : public Operators<Self> {
     value_type value;
     __builtin_memcpy(&value, bytes, sizeof value);
     return value;
+  }
+  /// The elements may be on a GPU.
+  template <class V = value_type>
+  NoIterator<V> begin() const {
+    static_assert(!std::is_same_v<V, value_type>,
+                  "kiln: the elements of an array may be on a GPU; loop over a copy: for (float v : x.to_host())");
+    return {};
+  }
+  template <class V = value_type>
+  NoIterator<V> end() const {
+    return {};
   }
   Array<value_type> clone(Where w = Where::current()) const;
   Array<value_type> to(Device device, Where w = Where::current()) const;
@@ -228,8 +247,11 @@ class Array : public detail::ArrayBase<Array<T>, T>,
                   "kiln: an array of host memory is made by copying: kl::from_host(values)");
   }
 
+  /// Takes the elements over, as they lie. Inside kl::capture it copies them instead (a launch is recorded): an array
+  /// that was there before keeps its memory, which is what the graph knows of it. An error is then thrown at the end of
+  /// the capture.
   Array& operator=(Array&& other) noexcept {
-    std::swap(this->handle_, other.handle_);
+    detail::move_array(this->handle_, other.handle_);
     return *this;
   }
   Array& operator=(const Array& other) {

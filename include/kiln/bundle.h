@@ -27,7 +27,7 @@ enum class CompileMode : int {
 namespace detail {
 KILN_API void load_bundle(const char* path, Where where);
 KILN_API int compile_mode() noexcept;
-KILN_API void set_compile_mode(int mode) noexcept;
+KILN_API void set_compile_mode(int mode, Where where);
 }  // namespace detail
 
 /// Maps a bundle of kernels. The one loaded last is looked into first; a path that was loaded before is opened again.
@@ -41,6 +41,9 @@ void load_bundle(const Path& path, detail::Where w = detail::Where::current()) {
 
 /// Of the process; automatic unless set. `inspect` compiles in every mode, for it shows what the compiler makes.
 inline CompileMode compile_mode() { return static_cast<CompileMode>(detail::compile_mode()); }
-inline void set_compile_mode(CompileMode mode) { detail::set_compile_mode(static_cast<int>(mode)); }
+/// TypeError for a number that is none of the modes.
+inline void set_compile_mode(CompileMode mode, detail::Where w = detail::Where::current()) {
+  detail::set_compile_mode(static_cast<int>(mode), w);
+}
 
 }  // namespace kiln

@@ -21,6 +21,36 @@ Array<T> ones(const Shape& shape, detail::Where w = detail::Where::current()) {
   return full<T>(shape, T(1), w);
 }
 
+/// Without an element type there is no array.
+template <class T = void>
+  requires(std::is_void_v<T>)
+Array<float> zeros(const Shape&, ...) {
+  static_assert(!std::is_void_v<T>, "kiln: the element type is written in front: kl::zeros<float>({rows, columns})");
+  return {};
+}
+template <class T = void>
+  requires(std::is_void_v<T>)
+Array<float> ones(const Shape&, ...) {
+  static_assert(!std::is_void_v<T>, "kiln: the element type is written in front: kl::ones<float>({rows, columns})");
+  return {};
+}
+
+/// Inside kl::jit.
+template <class T, class S>
+  requires(std::is_same_v<S, TracedShape>)
+Sym<T> zeros(const S&) {
+  static_assert(detail::no_dtype<S>::value,
+                "kiln: nothing is made in the shape of a traced value; a number beside it broadcasts: 0.0f");
+  __builtin_unreachable();
+}
+template <class T, class S>
+  requires(std::is_same_v<S, TracedShape>)
+Sym<T> ones(const S&) {
+  static_assert(detail::no_dtype<S>::value,
+                "kiln: nothing is made in the shape of a traced value; a number beside it broadcasts: 1.0f");
+  __builtin_unreachable();
+}
+
 namespace detail {
 
 /// C-order numbers 0, 1, 2, ... of the elements of `shape`.
@@ -50,6 +80,13 @@ Array<T> arange(std::type_identity_t<T> start, std::type_identity_t<T> stop, std
 template <class T>
 Array<T> arange(std::type_identity_t<T> stop, detail::Where w = detail::Where::current()) {
   return arange<T>(T(0), stop, T(1), w);
+}
+
+template <class T = void, class... N>
+  requires(std::is_void_v<T>)
+Array<float> arange(const N&...) {
+  static_assert(!std::is_void_v<T>, "kiln: the element type is written in front: kl::arange<int>(0, n)");
+  return {};
 }
 
 /// n numbers from start to stop, both included.
@@ -86,7 +123,7 @@ concept contiguous_range = std::is_class_v<C> && requires(const C& c) {
 }  // namespace detail
 
 /// Copies host memory in C order to the current device; the memory may be freed at once. Takes std::vector, std::span,
-/// std::array and their like.
+/// std::array and their like, arrays of the language, and braces.
 template <detail::contiguous_range C>
 auto from_host(const C& values, const Shape& shape, detail::Where w = detail::Where::current()) {
   using T = std::remove_cvref_t<decltype(*values.data())>;
@@ -103,6 +140,23 @@ Array<T> from_host(std::initializer_list<T> values, const Shape& shape, detail::
 template <class T>
 Array<T> from_host(std::initializer_list<T> values, detail::Where w = detail::Where::current()) {
   return from_host(values, {values.size()}, w);
+}
+/// Rows in braces: kl::from_host({{1.f, 2.f}, {3.f, 4.f}}). ShapeError unless all are as long as the first one.
+template <class T>
+Array<T> from_host(std::initializer_list<std::initializer_list<T>> rows, detail::Where w = detail::Where::current()) {
+  const std::int64_t columns = rows.size() == 0 ? 0 : static_cast<std::int64_t>(rows.begin()->size());
+  std::vector<std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>> values;
+  for (const std::initializer_list<T>& row : rows) {
+    detail::check_count(static_cast<std::int64_t>(row.size()), &columns, 1, w);
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  const Shape shape{rows.size(), columns};
+  return Array<T>(detail::from_host(dtype_of<T>, values.data(), shape.data(), shape.rank(), w));
+}
+template <class T, std::size_t N>
+  requires(!std::is_array_v<T>)
+Array<T> from_host(const T (&values)[N], detail::Where w = detail::Where::current()) {
+  return detail::copy_in<T>(values, static_cast<std::int64_t>(N), Shape{N}, w);
 }
 template <class T>
 Array<T> from_host(const T* values, const Shape& shape, detail::Where w = detail::Where::current()) {

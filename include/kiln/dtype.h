@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <kiln/detail/compiler.h>
+
 #if defined(__GNUC__)
 #define KILN_API __attribute__((visibility("default")))
 #else

@@ -99,8 +99,9 @@ class Graph {
 
 /// Runs `work` once with `stream` as the current one and records what it enqueues there, instead of running it. Inside,
 /// what waits for the device throws DeviceError: to_host, item, synchronize. Kernels that were never used before are
-/// compiled first. kl::random gives the same numbers in every launch. An error in `work` ends the capture and leaves
-/// the stream usable; captures do not nest.
+/// compiled first. kl::random gives the same numbers in every launch. An array that was there before keeps its memory:
+/// `b = f(a)` copies into it, and throws ShapeError for another shape once the graph uses that memory. An error in
+/// `work` ends the capture and leaves the stream usable; captures do not nest.
 template <class F>
 Graph capture(const Stream& stream, F&& work, detail::Where where = detail::Where::current()) {
   detail::Capturing capturing(

@@ -145,7 +145,7 @@ struct ItemFunction {
 
 /// See the top of this file.
 template <FixedText Text, class F>
-class Gufunc {
+class Gufunc : public detail::Inspectable<Gufunc<Text, F>> {
   using Item = detail::ItemFunction<Text, F>;
 
  public:
@@ -173,8 +173,8 @@ class Gufunc {
   /// g[{.stream = s}](a, x): launch control.
   auto operator[](const Launch& launch) const { return jit_[launch]; }
   template <class... A>
-  Inspection inspect(const A&... arguments) const {
-    return jit_.inspect(arguments...);
+  Inspection inspect_for(detail::ArchName arch, const A&... arguments) const {
+    return jit_.inspect_for(arch, arguments...);
   }
   /// What its calls were compiled for: see Jit::specializations.
   Specializations specializations() const { return jit_.specializations(); }

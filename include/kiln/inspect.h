@@ -7,7 +7,34 @@
 
 namespace kiln {
 
-/// Text owned by an Inspection. Converts to std::string and std::string_view, prints to streams.
+/// A piece of a Text, valid as long as that is. Converts to std::string and std::string_view, prints to streams.
+class TextPart {
+ public:
+  TextPart(const char* first, std::size_t size) : first_(first), size_(size) {}
+  const char* data() const { return first_; }
+  std::size_t size() const { return size_; }
+  template <class S>
+    requires(std::is_class_v<S> && requires(const char* c, std::size_t n) { S(c, n); })
+  operator S() const {
+    return S(first_, size_);
+  }
+  friend bool operator==(const TextPart& a, const char* b) {
+    return __builtin_strlen(b) == a.size_ && __builtin_memcmp(a.first_, b, a.size_) == 0;
+  }
+  template <class Stream>
+    requires(requires(Stream& s) { s.write("", 0L); })
+  friend Stream& operator<<(Stream& stream, const TextPart& part) {
+    stream.write(part.first_, static_cast<long>(part.size_));
+    return stream;
+  }
+
+ private:
+  const char* first_;
+  std::size_t size_;
+};
+
+/// Text owned by an Inspection, a Profile or their like, and valid as long as that is. Converts to std::string and
+/// std::string_view, prints to streams.
 class Text {
  public:
   /// Makes the text, null-terminated, when it is first asked for.
@@ -20,7 +47,20 @@ class Text {
   const char* c_str() const { return maker_ ? maker_(source_) : static_cast<const char*>(source_); }
   std::size_t size() const { return __builtin_strlen(c_str()); }
   bool empty() const { return *c_str() == 0; }
-  bool contains(const char* part) const { return __builtin_strstr(c_str(), part) != nullptr; }
+  bool contains(const char* part) const { return find(part) != npos; }
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);  ///< what find says of a part that is not there
+  /// Where `part` begins first, at `from` or later.
+  std::size_t find(const char* part, std::size_t from = 0) const {
+    const char* const text = c_str();
+    const char* const found = from > __builtin_strlen(text) ? nullptr : __builtin_strstr(text + from, part);
+    return found ? static_cast<std::size_t>(found - text) : npos;
+  }
+  /// Up to `count` characters from `from` on, which are none where the text has ended.
+  TextPart substr(std::size_t from, std::size_t count = npos) const {
+    const char* const text = c_str();
+    const std::size_t length = __builtin_strlen(text), first = from < length ? from : length;
+    return {text + first, count < length - first ? count : length - first};
+  }
 
   template <class S>
     requires(std::is_class_v<S> && requires(const char* c, std::size_t n) { S(c, n); })
@@ -141,6 +181,13 @@ class Inspection {
   /// The position of a run of all kernels that took so long. TypeError unless the time is positive, and for raw
   /// kernels.
   Roofline roofline(double milliseconds) const { return detail::roofline(*data_, milliseconds); }
+
+  /// Prints explain().
+  template <class Stream>
+    requires(requires(Stream& s) { s.write("", 0L); })
+  friend Stream& operator<<(Stream& stream, const Inspection& inspection) {
+    return stream << inspection.explain();
+  }
 
   KernelList kernels;
   Text graph;  ///< one line per node

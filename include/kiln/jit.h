@@ -1,6 +1,7 @@
 // kiln/jit.h -- kl::jit: a lambda over arrays and numbers, traced once per argument types and compiled to one kernel.
 #pragma once
 
+#include <kiln/detail/inspectable.h>
 #include <kiln/detail/jit_arguments.h>
 #include <kiln/eval.h>
 #include <kiln/options.h>
@@ -67,7 +68,7 @@ class Configured {
 /// A compiled function. The lambda runs once per argument types and ranks of this object; its captures are constants of
 /// this object, taken when it is first called (capture by value: a captured reference is read then and never again).
 template <class F>
-class Jit {
+class Jit : public detail::Inspectable<Jit<F>> {
  public:
   // A function without captures is a constant: a static one needs neither a guard nor a destructor.
   constexpr explicit Jit(F function, const Options& options = {}, const char* name = nullptr)
@@ -105,12 +106,7 @@ class Jit {
   /// f[{.block = 256}](x): launch control.
   detail::Configured<F> operator[](const Launch& launch) const { return {*this, launch}; }
 
-  /// Compiles without running and tells what was made of the function, for this device.
-  template <class... A>
-  Inspection inspect(const A&... arguments) const {
-    return inspect_for(nullptr, arguments...);
-  }
-  /// The same for an architecture that need not be present, e.g. "sm_90".
+  /// f.inspect(x, ...) for an architecture that need not be present: f.inspect_for("sm_90", x, ...).
   template <class... A>
   Inspection inspect_for(detail::ArchName arch, const A&... arguments) const {
     detail::Request request{.kind = detail::Request::inspect, .arch = arch.name, .where = arch.where};

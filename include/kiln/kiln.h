@@ -1,6 +1,9 @@
 // kiln/kiln.h -- everything: include this.
 #pragma once
 
+#include <kiln/detail/compiler.h>
+#if defined(KILN_COMPILER_FITS)
+
 #include <span>   // for kl::from_host(std::span{...}, shape)
 #include <tuple>  // for several results: without it std::tuple(a, b) is a page of errors; 10 ms
 
@@ -14,6 +17,7 @@
 #include <kiln/detail/reduction_rules.h>
 #include <kiln/detail/structure.h>
 #include <kiln/detail/element.h>
+#include <kiln/detail/standard_functions.h>
 #include <kiln/detail/operators.h>
 #include <kiln/detail/axes.h>
 #include <kiln/shape.h>
@@ -47,3 +51,5 @@
 #include <kiln/bundle.h>
 #include <kiln/error.h>
 // clang-format on
+
+#endif

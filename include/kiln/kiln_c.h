@@ -53,6 +53,9 @@ KILN_C_API kiln_status kiln_stream_create(kiln_dl_device device, void** stream) 
 KILN_C_API kiln_status kiln_stream_destroy(kiln_dl_device device, void* stream) KILN_C_NOEXCEPT;
 // Waits for the work of one stream (a CUstream; null: the default one).
 KILN_C_API kiln_status kiln_synchronize(kiln_dl_device device, void* stream) KILN_C_NOEXCEPT;
+// Work that `later` gets from here on waits for what `earlier` has by now; both are streams of the device. The host
+// does not wait. KILN_ERROR_DEVICE where only one of them is being captured into a graph.
+KILN_C_API kiln_status kiln_stream_order(kiln_dl_device device, void* earlier, void* later) KILN_C_NOEXCEPT;
 
 // ------------------------------------------------------------------ kernels
 // What one graph computes, compiled on demand for the types, layouts and devices of its launches, and kept.

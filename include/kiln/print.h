@@ -15,6 +15,24 @@ concept character_stream = requires(Stream& s) { s.write("", 0L); };
 
 }  // namespace detail
 
+/// "f32".
+template <detail::character_stream Stream>
+Stream& operator<<(Stream& stream, DType type) {
+  stream.write(name_of(type), static_cast<long>(__builtin_strlen(name_of(type))));
+  return stream;
+}
+/// "cpu", "cuda:0".
+template <detail::character_stream Stream>
+Stream& operator<<(Stream& stream, const Device& device) {
+  if (device.kind() == DeviceKind::cpu) {
+    stream.write("cpu", 3L);
+  } else {
+    stream.write("cuda:", 5L);
+    stream << device.index();
+  }
+  return stream;
+}
+
 /// Prints the type, the shape, the device and the elements in brackets, after the current stream's work. Of more than
 /// 1000 elements the first and last three along each axis; only those are fetched. Expressions are evaluated first. The
 /// stream's width and precision are not used: numbers have as many digits as tell them from their neighbours.

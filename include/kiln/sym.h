@@ -120,6 +120,15 @@ class TracedShape {
   TracedShape(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
   int rank() const { return detail::rank_of(*recorder_, node_); }
   std::size_t size() const { return static_cast<std::size_t>(rank()); }
+  /// The extents are not known while the function is traced.
+  template <class S>
+    requires(std::is_same_v<S, Shape>)
+  operator S() const {
+    static_assert(detail::no_dtype<S>::value,
+                  "kiln: a traced value has no extents yet, so nothing can have its shape; numbers broadcast by "
+                  "themselves");
+    return S{};
+  }
   WeakSym<std::int64_t> operator[](detail::AxisIndex axis) const {
     return {*recorder_, detail::record_extent(*recorder_, node_, axis.value, axis.where)};
   }

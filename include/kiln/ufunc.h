@@ -71,53 +71,6 @@ auto combine_some(Where where, const X& x, const F& function, ReductionCall call
   }
 }
 
-/// A value and whether there is one.
-template <class A, class B>
-struct Perhaps {
-  A first;
-  B second;
-};
-template <std::size_t I, class A, class B>
-const auto& get(const Perhaps<A, B>& p) {
-  if constexpr (I == 0) {
-    return p.first;
-  } else {
-    return p.second;
-  }
-}
-template <class F>
-struct JoinPresent {
-  [[no_unique_address]] F function;
-  template <class A, class B>
-  auto operator()(const Perhaps<A, B>& a, const Perhaps<A, B>& b) const {
-    const A both = function(a.first, b.first);
-    const A value = kiln::where(a.second, kiln::where(b.second, both, a.first), b.first);
-    return Perhaps<A, B>{value, a.second || b.second};
-  }
-};
-
-/// F over the elements of the last axis of `values` where `present` holds, which broadcasts with it; and whether there
-/// was one.
-template <class F, class T, class B>
-Perhaps<Sym<T>, B> join_present(const F& function, const Sym<T>& values, const B& present) {
-  return kiln::reduce(Perhaps<Sym<T>, B>{values, present}, -1, Perhaps<Const<T>, Const<bool>>{T(0), false},
-                      JoinPresent<F>{function});
-}
-
-template <class F>
-struct ReduceStretches {
-  [[no_unique_address]] F function;
-  template <class T, class I>
-  auto operator()(const Sym<T>& x, const Sym<I>& starts) const {
-    const auto first = kiln::cast<std::int64_t>(starts);
-    const auto next = kiln::shift(first, -1, kiln::constant(std::int64_t{1} << 62)).unsqueeze(-1);
-    const auto begin = first.unsqueeze(-1);
-    const auto each = x.unsqueeze(-2);
-    const auto place = kiln::index(each, -1);
-    return join_present(function, each, (place >= begin && place < next) || place == begin).first;
-  }
-};
-
 /// The value with `count` more axes at the end.
 template <class X>
 auto with_last_axes(const X& x, int count, Where where) {
@@ -134,13 +87,10 @@ auto with_last_axes(const X& x, int count, Where where) {
 
 /// See the top of this file.
 template <class F, class I = detail::NoIdentity>
-class Ufunc {
+class Ufunc : public detail::Inspectable<Ufunc<F, I>> {
  public:
   constexpr explicit Ufunc(F function, I identity = {}, const Options& options = {})
-      : reduceat_(detail::ReduceStretches<F>{function}),
-        stretches_(function),
-        jit_(static_cast<F&&>(function), options),
-        identity_(identity) {}
+      : stretches_(function), jit_(static_cast<F&&>(function), options), identity_(identity) {}
 
   template <class... A>
   auto operator()(const A&... arguments) const {
@@ -154,8 +104,8 @@ class Ufunc {
   /// g[{.block = 256}](a, b): launch control.
   auto operator[](const Launch& launch) const { return jit_[launch]; }
   template <class... A>
-  Inspection inspect(const A&... arguments) const {
-    return jit_.inspect(arguments...);
+  Inspection inspect_for(detail::ArchName arch, const A&... arguments) const {
+    return jit_.inspect_for(arch, arguments...);
   }
   template <class... S>
   void compile(const CompileFor& what, detail::Where w = detail::Where::current()) const {
@@ -191,13 +141,12 @@ class Ufunc {
   /// from starts[i] to starts[i + 1], the last one to the end; one that does not start before the next is the element
   /// at its start; one that starts outside the axis is 0. The elements of a stretch keep their order: the function need
   /// not be commutative. Allocates the result, as a call does: {.., n} elements and s stretches cost n + 2 s log2(n)
-  /// joins, in log2(n) kernels. Inside kl::jit it is recorded, and then every stretch looks at the whole axis: for few
-  /// stretches.
+  /// joins, in log2(n) kernels; inside kl::jit it is recorded as such, for axes of up to 2^42 elements.
   template <class X, class S>
   auto reduceat(const X& x, const S& starts, detail::Where w = detail::Where::current()) const {
     if constexpr (detail::require_binary<F, X>()) {
       if constexpr (detail::role_of<X> == detail::Role::traced) {
-        return reduceat_(x, starts);
+        return detail::record_stretches(jit_.function(), x, starts, w);
       } else {
         using T = typename detail::ElementOf<detail::Operand<X>::type.type>::type;
         return detail::reduce_stretches<T>(stretches_, x, starts, w);
@@ -228,7 +177,6 @@ class Ufunc {
     }
   }
 
-  Jit<detail::ReduceStretches<F>> reduceat_;
   detail::StretchFunctions<F> stretches_;
   Jit<F> jit_;
   [[no_unique_address]] I identity_;

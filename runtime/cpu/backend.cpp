@@ -11,6 +11,7 @@
 #include "runtime/cpu/libm_table.h"
 #include "runtime/cpu/memory.h"
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/device_allocator.h"
 #include "support/check.h"
 #include "support/float_environment.h"
 
@@ -68,8 +69,19 @@ constexpr std::int64_t finish_grain = 4;  ///< a finish unit joins a few to a th
 class CpuBackend final : public Backend {
  public:
   const DeviceInfo& info() const override { return info_; }
-  void* allocate(std::size_t bytes, NativeStream) override { return allocate_host(bytes); }
-  void release(void* memory, NativeStream) noexcept override { release_host(memory); }
+  void* allocate(std::size_t bytes, NativeStream) override {
+    const DeviceAllocator* const host = device_allocator(DeviceKind::cpu);
+    if (!host) [[likely]]
+      return allocate_host(bytes);
+    return allocate_from_host(*host, info_.id, bytes ? bytes : 1, nullptr, [] {
+      trim_host_memory();
+      return true;
+    });
+  }
+  void release(void* memory, NativeStream) noexcept override {
+    if (!release_to_host(info_.id, memory, nullptr)) [[likely]]
+      release_host(memory);
+  }
 
   void copy(void* to, const void* from, std::size_t bytes, Copy, NativeStream) override {
     const char* source = static_cast<const char*>(from);
@@ -116,7 +128,7 @@ class CpuBackend final : public Backend {
   }
 
   Counters zeroed_counters(std::uint32_t count, NativeStream) override {
-    void* const memory = allocate_host(count * sizeof(std::uint32_t));
+    void* const memory = allocate(count * sizeof(std::uint32_t), nullptr);
     std::memset(memory, 0, count * sizeof(std::uint32_t));
     return {memory, true};
   }

@@ -7,12 +7,16 @@
 
 #include "runtime/cpu/compiler_library.h"
 #include "runtime/cpu/cpu.h"
+#include "runtime/exit_order.h"
 #include "support/check.h"
 #include "support/files.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
 namespace {
+
+constinit FirstUses compiles;  ///< LLVM sets up parts of itself when it first needs them
 
 /// The line that "<entry>:<line>:<column>: error" names, 0 if the message names none.
 int line_of(const std::string& message, const std::string& entry) {
@@ -42,6 +46,7 @@ std::string excerpt(const std::string& text, int line) {
 }  // namespace
 
 Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bool want_assembly) {
+  const HoldsExit hold;
   const CompilerLibrary& library = compiler_library();
   const auto start = std::chrono::steady_clock::now();
   const std::string arch = options.arch.empty() ? cpu_arch() : options.arch;
@@ -51,6 +56,8 @@ Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bo
   request.entry = source.entry.c_str();
   request.arch = arch.c_str();
   request.want_assembly = want_assembly;
+  const NotForked inside;  // LLVM's own locks
+  const RegistersHandlers handlers(compiles);
   const std::unique_ptr<kiln_cpu_result, decltype(library.release)> result(library.compile(&request), library.release);
   if (const char* error = library.error(result.get())) {
     const std::string message = error;

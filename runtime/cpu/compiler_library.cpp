@@ -2,13 +2,17 @@
 #include "runtime/cpu/compiler_library.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <climits>
-#include <mutex>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
+#include "runtime/exit_order.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -16,16 +20,27 @@ namespace {
 
 constexpr const char* file_name = "libkiln_cpu.so";
 
-/// Directory of the module that holds this code. The main program is listed under argv[0], which may be relative.
+/// The file that the code at `address` was mapped from.
+std::string mapped_file(std::uintptr_t address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t first = 0, last = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx", &first, &last) == 2 && first <= address && address < last) {
+      const std::size_t path = line.find('/');
+      return path == line.npos ? "" : line.substr(path);
+    }
+  }
+  return "";
+}
+
+/// Directory of the module that holds this code. The loader's name may be relative to a directory that is no longer the
+/// current one: argv[0] of the main program, what dlopen was given, or an entry of LD_LIBRARY_PATH.
 std::string own_directory() {
+  const auto* const code = reinterpret_cast<const void*>(&compiler_library);
   std::string path;
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&compiler_library), &info) && info.dli_fname) path = info.dli_fname;
-  if (path.empty() || path[0] != '/') {
-    char buffer[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", buffer, sizeof buffer);
-    path.assign(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
-  }
+  if (dladdr(code, &info) && info.dli_fname) path = info.dli_fname;
+  if (path.empty() || path[0] != '/') path = mapped_file(reinterpret_cast<std::uintptr_t>(code));
   const std::size_t slash = path.rfind('/');
   return slash == path.npos ? "." : path.substr(0, slash);
 }
@@ -82,10 +97,17 @@ CompilerLibrary load() {
 
 const CompilerLibrary& compiler_library() {
   // A failed load is tried again at the next use: the user may have put the file there in the meantime.
-  static std::mutex mutex;
+  static constinit ForkSafeMutex mutex;
   static const CompilerLibrary* loaded = nullptr;
   const std::lock_guard lock(mutex);
-  if (!loaded) loaded = new CompilerLibrary(load());
+  if (!loaded) {
+    const HoldsExit hold;
+    {
+      const RegistersHandlers handlers;
+      loaded = new CompilerLibrary(load());
+    }
+    refuse_while_exiting();
+  }
   return *loaded;
 }
 

@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "runtime/cpu/cpu.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 namespace {
@@ -46,8 +47,8 @@ bool has(const std::string& arch, std::string_view feature) {
 }  // namespace
 
 const std::string& cpu_arch() {
-  static const std::string* const text = new std::string(detect());
-  return *text;
+  static constinit Leaked<const std::string> text;
+  return text.get([] { return new std::string(detect()); });
 }
 
 int cpu_vector_bits(const std::string& arch) {

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 
 #include "support/check.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 namespace {
@@ -24,14 +24,12 @@ struct Header {
 
 /// Freed large blocks, newest last; mapped pages are kept because faulting them in again costs ~0.25 ms per MiB.
 struct Kept {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::array<void*, 16> blocks{};
   std::size_t count = 0, bytes = 0;
 };
-Kept& kept() {
-  static Kept* const instance = new Kept;
-  return *instance;
-}
+constinit Leaked<Kept> the_kept;
+Kept& kept() { return the_kept.get(); }
 
 std::size_t size_of_block(void* block) { return static_cast<Header*>(block)->total; }
 

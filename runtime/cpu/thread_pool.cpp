@@ -1,7 +1,6 @@
 // runtime/cpu/thread_pool.cpp -- lazy workers that claim chunks from one atomic ticket.
 #include "runtime/cpu/thread_pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "runtime/cpu/cpu.h"
 #include "runtime/detached_thread.h"
 #include "support/env.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime {
@@ -145,23 +145,17 @@ class Pool {
 
 /// Leaked on purpose: workers may still look at it while the process exits, and the child of a fork has no workers.
 std::atomic<Pool*> current{nullptr};
-std::mutex creation;
+constinit ForkSafeMutex creation;
 
-void forget_in_child() {
+const InForkedChild forget([] {
   current.store(nullptr, std::memory_order_relaxed);
   inside_kernel = false;
-}
+});
 
 Pool& pool() {
   if (Pool* ready = current.load(std::memory_order_acquire)) return *ready;
   const int threads = configured_threads();
   const std::lock_guard lock(creation);
-  static const int handlers = pthread_atfork([] { creation.lock(); }, [] { creation.unlock(); },
-                                             [] {
-                                               creation.unlock();
-                                               forget_in_child();
-                                             });
-  static_cast<void>(handlers);
   if (!current.load(std::memory_order_acquire)) current.store(new Pool(threads), std::memory_order_release);
   return *current.load(std::memory_order_acquire);
 }

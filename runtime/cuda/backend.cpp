@@ -82,6 +82,12 @@ CUcontext CudaBackend::primary_context() {
   return primary_;
 }
 
+/// After cuDevicePrimaryCtxReset the old handle is dead until the context is retained again.
+void CudaBackend::forget_primary_context() {
+  const std::lock_guard lock(context_mutex_);
+  primary_ = nullptr;
+}
+
 void CudaBackend::bind_thread() { const ContextScope scope(*this); }
 
 /// Once, when the device is first used, in whichever context that is.
@@ -126,6 +132,20 @@ void ContextScope::enter(CudaBackend& backend) {
   }
   std::call_once(backend.pool_once_, [&] { backend.prepare_pool(); });
   thread_epoch = process_epoch.load(std::memory_order_relaxed);
+}
+
+void ContextScope::lost_context(CudaBackend& backend, CUresult result) {
+  thread_epoch = 0;
+  const Driver& api = driver();
+  CUcontext current = nullptr;
+  CUdevice device = -1;
+  if (api.context_get_current(&current) != CUDA_SUCCESS || !current) return;
+  // "Destroyed" is also said of a primary context that was reset and not retained since.
+  if (result != CUDA_ERROR_CONTEXT_IS_DESTROYED && api.context_device(&device) == CUDA_SUCCESS) return;
+  KILN_LOG(1, "cuda:{}: the thread's context was destroyed or reset; going on in the primary one",
+           backend.info().id.index);
+  backend.forget_primary_context();
+  api.context_set_current(backend.primary_context());
 }
 
 void ContextScope::leave() noexcept {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "runtime/graph_backend.h"
 #include "runtime/kernel_limit.h"
 #include "runtime/runtime.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime {
 
@@ -58,9 +58,13 @@ class CudaBackend final : public Backend {
   void synchronize_event(void* event) override;
   float elapsed_ms(void* begin, void* end) override;
   float elapsed_if_done(void* begin, void* end) override;
+  bool is_done(void* event) override;
+  void* context_of(NativeStream stream) override;
+  void* record_fence(NativeStream stream, void* context) override;
   void bind_thread() override;
   bool is_capturing(NativeStream stream) override;
   Memory memory_kind(const void* memory) override;
+  int device_of(const void* memory) override;
   GraphBackend* graphs() override { return graphs_.get(); }
 
   /// Lets the other devices read this device's pool, where the hardware can.
@@ -72,6 +76,7 @@ class CudaBackend final : public Backend {
   friend class CudaGraphs;
 
   CUcontext primary_context();
+  void forget_primary_context();
   void prepare_pool();
   CUresult try_allocate(CUdeviceptr& memory, std::size_t bytes, CUstream stream);
   void make_room(CUstream stream);
@@ -85,6 +90,7 @@ class CudaBackend final : public Backend {
   CUresult launch_extended(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, CUstream stream);
   void* zeros(std::uint32_t count, NativeStream stream);
   void drop_counters(NativeStream stream);
+  CUresult number_of(NativeStream stream, std::pair<unsigned long long, unsigned long long>& number);
   /// Throws OutOfMemory or DeviceError for a failed call.
   void check(CUresult result, const char* what) const;
 
@@ -94,11 +100,11 @@ class CudaBackend final : public Backend {
   CUmemoryPool pool_ = nullptr;
   int max_shared_ = 0;
   DeviceInfo info_;
-  std::mutex context_mutex_;
-  CUcontext primary_ = nullptr;  // retained once, never released
+  ForkSafeMutex context_mutex_;
+  CUcontext primary_ = nullptr;  // retained, again after the host has reset it; never released
   std::vector<CUdevice> peers_;
   std::once_flag pool_once_;
-  std::mutex kernels_mutex_;
+  ForkSafeMutex kernels_mutex_;
   struct Loaded {
     std::shared_ptr<const LoadedKernel> kernel;
     std::list<const std::string*>::iterator place;
@@ -112,8 +118,9 @@ class CudaBackend final : public Backend {
     std::uint32_t count = 0;
   };
   const std::unique_ptr<GraphBackend> graphs_;
-  std::mutex counters_mutex_;
-  std::unordered_map<unsigned long long, StreamCounters> counters_;  // by the driver's number of the stream
+  ForkSafeMutex counters_mutex_;
+  // By the driver's numbers of the context, whose end takes the memory along, and of the stream.
+  std::map<std::pair<unsigned long long, unsigned long long>, StreamCounters> counters_;
 };
 
 /// Graphs of the device's streams (graphs.cpp).
@@ -133,8 +140,9 @@ class ContextScope {
     if (pushed_) [[unlikely]]
       leave();
   }
-  /// The thread's context is gone (a host popped or destroyed it): look again at the next call.
-  static void forget_thread() { thread_epoch = 0; }
+  /// The thread's context is gone: the host popped, destroyed or reset it. The next scope looks again; a thread whose
+  /// context is dead gets the primary one.
+  static void lost_context(CudaBackend& backend, CUresult result);
 
  private:
   void enter(CudaBackend& backend);
@@ -147,17 +155,17 @@ class ContextScope {
 };
 
 /// Runs one driver call in a context of the device; a thread that lost its context since the last call gets one and
-/// calls again.
+/// calls again. Without `revive`, what went with a destroyed context stays gone.
 template <class Call>
-CUresult in_context(CudaBackend& backend, Call call) {
+CUresult in_context(CudaBackend& backend, Call call, bool revive = true) {
   CUresult result;
   {
     const ContextScope scope(backend);
     result = call();
   }
-  if (result != CUDA_ERROR_INVALID_CONTEXT) [[likely]]
+  if (result != CUDA_ERROR_INVALID_CONTEXT && (result != CUDA_ERROR_CONTEXT_IS_DESTROYED || !revive)) [[likely]]
     return result;
-  ContextScope::forget_thread();
+  ContextScope::lost_context(backend, result);
   const ContextScope scope(backend);
   return call();
 }

@@ -2,16 +2,43 @@
 #include "runtime/cuda/compile.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 #include "runtime/compile_report.h"
 #include "runtime/cuda/nvrtc_library.h"
 #include "runtime/cuda_interface.h"
+#include "runtime/exit_order.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime::cuda {
 namespace {
+
+constinit FirstUses compiles;  ///< NVRTC sets up parts of itself when it first needs them
+
+/// Threads inside of NVRTC. A fork does not wait for them, for a compile may take seconds: their child does without.
+constinit std::atomic<int> threads_inside{0};
+constinit std::atomic<bool> cut_by_fork{false};
+const InForkedChild note_cut([] {
+  if (threads_inside.load() > 0) cut_by_fork.store(true);
+});
+
+class InsideNvrtc {
+ public:
+  InsideNvrtc() {
+    if (cut_by_fork.load()) {
+      fail<CompileError>(
+          "no kernel can be compiled for a GPU in this process: it was forked while another thread compiled one. Fork "
+          "before the first use of a GPU, or start the worker with exec; the CPU device can be used");
+    }
+    ++threads_inside;
+  }
+  InsideNvrtc(const InsideNvrtc&) = delete;
+  InsideNvrtc& operator=(const InsideNvrtc&) = delete;
+  ~InsideNvrtc() { --threads_inside; }
+};
 
 /// Destroys the program on every path.
 class Program {
@@ -136,13 +163,19 @@ GpuTarget target_for(const Nvrtc& library, const KernelSource& source, const Com
 }  // namespace
 
 Binary compile_for(const KernelSource& source, const CompileOptions& options, bool want_ptx, bool force_ptx) {
+  const HoldsExit hold;
   const Nvrtc& library = nvrtc();
+  const InsideNvrtc inside;
   const GpuTarget target = target_for(library, source, options, force_ptx);
   const auto start = std::chrono::steady_clock::now();
   const std::string source_name = source.entry + ".cu";
   Program program(library, source, source_name);
   const std::vector<std::string> command = option_list(library, target, source, options);
-  const nvrtcResult result = program.compile(command);
+  nvrtcResult result = NVRTC_SUCCESS;
+  {
+    const RegistersHandlers handlers(compiles);
+    result = program.compile(command);
+  }
   const std::string log = program.log();
   if (result != NVRTC_SUCCESS) fail_compile(library, source, target, result, source_name, log);
   Binary binary;

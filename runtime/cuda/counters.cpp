@@ -28,13 +28,19 @@ void* CudaBackend::zeros(std::uint32_t count, NativeStream stream) {
   return memory;
 }
 
+/// Numbers, and not handles: handles are used again, and the default stream of each context and thread has the same
+/// one.
+CUresult CudaBackend::number_of(NativeStream stream, std::pair<unsigned long long, unsigned long long>& number) {
+  return in_context(*this, [&] {
+    const CUresult result = driver().context_id(nullptr, &number.first);
+    return result == CUDA_SUCCESS ? driver().stream_id(static_cast<CUstream>(stream), &number.second) : result;
+  });
+}
+
 Backend::Counters CudaBackend::zeroed_counters(std::uint32_t count, NativeStream stream) {
   if (is_capturing(stream)) return {zeros(count, stream), true};
-  // The number, and not the handle: handles are used again, and the default stream of each context and thread has the
-  // same one.
-  unsigned long long number = 0;
-  check(in_context(*this, [&] { return driver().stream_id(static_cast<CUstream>(stream), &number); }),
-        "asking for the number of a stream");
+  std::pair<unsigned long long, unsigned long long> number;
+  check(number_of(stream, number), "asking for the number of a stream");
   const std::lock_guard lock(counters_mutex_);
   StreamCounters& counters = counters_[number];
   if (counters.count < count) {
@@ -48,9 +54,8 @@ Backend::Counters CudaBackend::zeroed_counters(std::uint32_t count, NativeStream
 
 /// The stream's work is done.
 void CudaBackend::drop_counters(NativeStream stream) {
-  unsigned long long number = 0;
-  if (in_context(*this, [&] { return driver().stream_id(static_cast<CUstream>(stream), &number); }) != CUDA_SUCCESS)
-    return;
+  std::pair<unsigned long long, unsigned long long> number;
+  if (number_of(stream, number) != CUDA_SUCCESS) return;
   const std::lock_guard lock(counters_mutex_);
   const auto found = counters_.find(number);
   if (found == counters_.end()) return;

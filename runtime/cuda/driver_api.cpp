@@ -2,15 +2,14 @@
 #include "runtime/cuda/driver_api.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "runtime/cuda/testing.h"
 #include "support/check.h"
 #include "support/env.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime::cuda {
@@ -19,7 +18,7 @@ namespace {
 constexpr int oldest_version = 12000;
 
 struct Opened {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   bool tried = false;
   std::string reason;
   std::string path_for_tests;
@@ -27,11 +26,14 @@ struct Opened {
   const Driver* driver = nullptr;
 };
 
-// Never destroyed, and the library is never closed: arrays may be released after every static destructor has run.
-Opened& opened() {
-  static Opened* const instance = new Opened;
-  return *instance;
-}
+// Nor is the library ever closed: arrays may be released after every static destructor has run.
+constinit Leaked<Opened> the_opened;
+Opened& opened() { return the_opened.get(); }
+
+// A forked child shares the parent's device state only in appearance; the driver forbids its use.
+const InForkedChild forbid([] {
+  if (driver_table.load(std::memory_order_relaxed)) process_epoch.store(forked_epoch, std::memory_order_relaxed);
+});
 
 void* open_library(const std::string& override_path, std::string& reason) {
   std::vector<std::string> names = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
@@ -80,8 +82,6 @@ const Driver* open_once(Opened& state) {
                     visible.empty() ? "" : "; CUDA_VISIBLE_DEVICES=" + visible);
     return nullptr;
   }
-  // A forked child shares the parent's device state only in appearance; the driver forbids its use.
-  pthread_atfork(nullptr, nullptr, [] { process_epoch.store(forked_epoch, std::memory_order_relaxed); });
   KILN_LOG(1, "NVIDIA driver: {}", version_text(table->version));
   return table;
 }

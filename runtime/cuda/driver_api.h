@@ -11,6 +11,9 @@
 CUresult kiln_stream_capture_info_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
                                      const CUgraphNode** dependencies, std::size_t* count);
 
+/// The type of cuStreamGetCtx in CUDA 12, whatever later headers call by that name. Never defined.
+CUresult kiln_stream_context(CUstream stream, CUcontext* context);
+
 namespace kiln::runtime::cuda {
 
 // member, exported symbol, declaration that gives its type. The symbols are those of CUDA 12.0, whichever headers this
@@ -34,6 +37,7 @@ namespace kiln::runtime::cuda {
   X(context_pop, "cuCtxPopCurrent_v2", cuCtxPopCurrent)                                            \
   X(context_device, "cuCtxGetDevice", cuCtxGetDevice)                                              \
   X(context_synchronize, "cuCtxSynchronize", cuCtxSynchronize)                                     \
+  X(context_id, "cuCtxGetId", cuCtxGetId)                                                          \
   X(memory_info, "cuMemGetInfo_v2", cuMemGetInfo)                                                  \
   X(memory_allocate, "cuMemAlloc_v2", cuMemAlloc)                                                  \
   X(memory_free, "cuMemFree_v2", cuMemFree)                                                        \
@@ -60,6 +64,7 @@ namespace kiln::runtime::cuda {
   X(stream_synchronize, "cuStreamSynchronize", cuStreamSynchronize)                                \
   X(stream_wait_event, "cuStreamWaitEvent", cuStreamWaitEvent)                                     \
   X(stream_id, "cuStreamGetId", cuStreamGetId)                                                     \
+  X(stream_context, "cuStreamGetCtx", kiln_stream_context)                                         \
   X(stream_is_capturing, "cuStreamIsCapturing", cuStreamIsCapturing)                               \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", cuThreadExchangeStreamCaptureMode) \
   X(stream_begin_capture, "cuStreamBeginCapture_v2", cuStreamBeginCapture)                         \

@@ -1,9 +1,9 @@
 // runtime/cuda/graphs.cpp -- CUDA graphs: stream capture, instances and their launches.
-#include <mutex>
 
 #include "runtime/cuda/backend.h"
 #include "runtime/graph_backend.h"
 #include "support/check.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime::cuda {
@@ -33,7 +33,7 @@ class CudaGraphs final : public GraphBackend {
 
  private:
   CudaBackend& backend_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   NativeStream memory_stream_ = nullptr;  ///< made at the first use, never destroyed
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/backend.h"
+#include "runtime/device_allocator.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -69,6 +70,14 @@ void* CudaBackend::allocate(std::size_t bytes, NativeStream stream) {
   const auto native = static_cast<CUstream>(stream);
   // Whole words: kernels change parts of a word by exchanging the word around them. Sizes that would wrap stay.
   const std::size_t wanted = std::max<std::size_t>({bytes, (bytes + 3) & ~std::size_t{3}, 4});
+  if (const DeviceAllocator* const host = device_allocator(DeviceKind::cuda)) [[unlikely]] {
+    const ContextScope scope(*this);
+    const bool may_wait = !is_capturing(stream);
+    return allocate_from_host(*host, info_.id, wanted, stream, [&] {
+      if (may_wait) make_room(native);
+      return may_wait;
+    });
+  }
   CUdeviceptr memory = 0;
   CUresult result = try_allocate(memory, wanted, native);
   // Nothing may wait while a capture records: there the first answer stands.
@@ -82,10 +91,15 @@ void* CudaBackend::allocate(std::size_t bytes, NativeStream stream) {
 
 void CudaBackend::release(void* memory, NativeStream stream) noexcept {
   try {
-    const CUresult result = in_context(*this, [&] {
+    if (gave_any_host_allocator()) [[unlikely]] {
+      const ContextScope scope(*this);
+      if (release_to_host(info_.id, memory, stream)) return;
+    }
+    const auto free = [&] {
       return has_pools_ ? driver().memory_free_async(address(memory), static_cast<CUstream>(stream))
                         : driver().memory_free(address(memory));
-    });
+    };
+    const CUresult result = in_context(*this, free, false);
     if (result != CUDA_SUCCESS && !is_teardown(result))
       KILN_LOG(1, "cuda:{}: releasing memory: {}", info_.id.index, error_text(result));
   } catch (const std::exception& error) {  // a forked child, which owns nothing on the device
@@ -119,6 +133,16 @@ Backend::Memory CudaBackend::memory_kind(const void* memory) {
   int reads_host_memory = 0;
   driver().device_attribute(&reads_host_memory, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device_);
   return reads_host_memory ? Memory::unknown : Memory::host;
+}
+
+int CudaBackend::device_of(const void* memory) {
+  int ordinal = -1;
+  unsigned type = 0;
+  CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void* values[] = {&type, &ordinal};
+  const CUresult result =
+      in_context(*this, [&] { return driver().pointer_attributes(2, attributes, values, address(memory)); });
+  return result == CUDA_SUCCESS && type != 0 ? ordinal : -1;
 }
 
 }  // namespace kiln::runtime::cuda

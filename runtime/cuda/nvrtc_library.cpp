@@ -3,13 +3,15 @@
 
 #include <dlfcn.h>
 
-#include <mutex>
+#include <optional>
 
 #include "runtime/cuda/nvrtc_search.h"
 #include "runtime/cuda/testing.h"
 #include "runtime/cuda_interface.h"
+#include "runtime/exit_order.h"
 #include "support/check.h"
 #include "support/files.h"
+#include "support/fork_safe.h"
 #include "support/log.h"
 
 namespace kiln::runtime::cuda {
@@ -18,7 +20,7 @@ namespace {
 constexpr int oldest_major = 12;
 
 struct State {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   bool searched = false;    // everywhere
   bool identified = false;  // by the first place that has one
   bool hidden = false;      // by a test
@@ -28,10 +30,8 @@ struct State {
   std::unique_ptr<Nvrtc> library;  // never closed: compiles may run while the process exits
 };
 
-State& state() {
-  static State* const instance = new State;
-  return *instance;
-}
+constinit Leaked<State> the_state;
+State& state() { return the_state.get(); }
 
 void search_once(State& s) {
   if (s.searched) return;
@@ -101,6 +101,8 @@ const Nvrtc& nvrtc() {
   const std::lock_guard lock(s.mutex);
   if (s.library) return *s.library;
   search_once(s);
+  const HoldsExit hold;
+  std::optional<RegistersHandlers> handlers(std::in_place);
   std::vector<std::string> refused;
   for (const std::string& path : s.search.found) {
     auto library = std::make_unique<Nvrtc>();
@@ -113,6 +115,8 @@ const Nvrtc& nvrtc() {
     s.identified = true;
     KILN_LOG(1, "{}", library->description());
     s.library = std::move(library);
+    handlers.reset();
+    refuse_while_exiting();
     warn_if_not_named(s);
     return *s.library;
   }

@@ -83,6 +83,41 @@ float CudaBackend::elapsed_if_done(void* begin, void* end) {
   return elapsed_ms(begin, end);
 }
 
+bool CudaBackend::is_done(void* event) {
+  const RelaxedCapture relaxed;
+  const CUresult result = in_context(*this, [&] { return driver().event_query(native_event(event)); });
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  check(result, "asking for an event");
+  return true;
+}
+
+void* CudaBackend::context_of(NativeStream stream) {
+  CUcontext context = nullptr;
+  const bool is_default = !stream || stream == legacy_stream || stream == per_thread_stream;
+  const CUresult result = in_context(*this, [&] {
+    return is_default ? driver().context_get_current(&context)
+                      : driver().stream_context(native_stream(stream), &context);
+  });
+  return result == CUDA_SUCCESS ? context : nullptr;
+}
+
+void* CudaBackend::record_fence(NativeStream stream, void* context) {
+  const ContextScope scope(*this);
+  CUcontext current = nullptr;
+  check(driver().context_get_current(&current), "reading the current context");
+  const bool elsewhere = context && context != current;
+  if (elsewhere) check(driver().context_push(static_cast<CUcontext>(context)), "entering the context of a stream");
+  CUevent event = nullptr;
+  CUresult result = driver().event_create(&event, CU_EVENT_DISABLE_TIMING);
+  if (result == CUDA_SUCCESS) {
+    result = driver().event_record(event, native_stream(stream));
+    if (result != CUDA_SUCCESS) driver().event_destroy(event);
+  }
+  if (elsewhere) driver().context_pop(&current);
+  check(result, "recording an event");
+  return event;
+}
+
 bool CudaBackend::is_capturing(NativeStream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result =

@@ -7,6 +7,7 @@
 #include "runtime/cuda_interface.h"
 #include "support/env.h"
 #include "support/files.h"
+#include "support/fork_safe.h"
 
 namespace kiln::runtime::cuda {
 namespace {
@@ -42,10 +43,11 @@ std::vector<std::string> toolkit_includes(const KernelSource& source) {
   if (!includes(source.text) && std::none_of(source.headers.begin(), source.headers.end(),
                                              [&](const auto& header) { return includes(header.second); }))
     return {};
-  static const std::string* const headers = new std::string(find_headers());
-  if (headers->empty()) return {};
-  std::vector<std::string> directories = {*headers};
-  if (exists(*headers + "/cccl")) directories.push_back(*headers + "/cccl");  // CUDA 13: cuda/std, cub, thrust
+  static constinit Leaked<const std::string> found;
+  const std::string& headers = found.get([] { return new std::string(find_headers()); });
+  if (headers.empty()) return {};
+  std::vector<std::string> directories = {headers};
+  if (exists(headers + "/cccl")) directories.push_back(headers + "/cccl");  // CUDA 13: cuda/std, cub, thrust
   return directories;
 }
 

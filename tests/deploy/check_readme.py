@@ -2,7 +2,8 @@
 """tests/deploy/check_readme.py SETTINGS_TABLE [--update] -- the README says what is.
 
 Its table of environment variables is what the library's own table prints, every C++ block is part of an example that is
-built and run (lines compared up to white space), and every file that it links to exists.
+built and run (lines compared up to white space), every file that it links to exists, and it names the oldest compilers
+that the headers take and what CMake needs to find the package.
 """
 import pathlib
 import re
@@ -34,6 +35,15 @@ def main():
     found = SETTINGS.search(readme)
     if not found or found.group(2) != table:
         problems.append(f"the table of settings is not that of support/env.cpp; run {sys.argv[0]} {sys.argv[1]} --update")
+    header = (ROOT / "include/kiln/detail/compiler.h").read_text(encoding="utf-8")
+    for compiler, macro in (("clang", "__clang_major__"), ("g++", "__GNUC__")):
+        oldest = re.search(macro + r" < (\d+)", header)[1]
+        if f"{compiler} {oldest}" not in readme:
+            problems.append(f"headers take {compiler} {oldest} and later, and the README does not say so")
+    script = (ROOT / "tests/deploy/package_test.sh").read_text(encoding="utf-8")
+    for variable in set(re.findall(r"-D(CMAKE_\w+)", script)) - {"CMAKE_CXX_COMPILER", "CMAKE_BUILD_TYPE"}:
+        if variable not in readme:
+            problems.append(f"a program that uses the package needs {variable}, which the README does not name")
     programs = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.cpp"))]
     blocks = re.findall(r"```cpp\n(.*?)```", readme, re.S)
     for block in blocks:

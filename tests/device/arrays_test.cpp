@@ -304,4 +304,16 @@ TEST_P(Arrays, streams_and_events) {
 
 KILN_ON_EACH_DEVICE(Arrays);
 
+TEST_P(Arrays, from_host_takes_rows_in_braces_and_arrays_of_the_language) {
+  const kl::Array<float> rows = kl::from_host({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}});
+  EXPECT_EQ(rows.shape(), (kl::Shape{2, 3}));
+  EXPECT_EQ(rows.to_host(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(kl::from_host({{true}, {false}}).to_host(), (std::vector<bool>{true, false}));
+  EXPECT_THROW(kl::from_host({{1, 2}, {3}}), kl::ShapeError);
+  EXPECT_THROW(kl::from_host({{1, 2}, {3, 4, 5}, {6}}), kl::ShapeError) << "as many in all, but no rows of two";
+  const std::int32_t values[] = {7, 8, 9};
+  EXPECT_EQ(kl::from_host(values).to_host(), (std::vector<std::int32_t>{7, 8, 9}));
+  EXPECT_EQ(kl::from_host({1.5f, 2.5f}).shape(), (kl::Shape{2})) << "braces alone are a vector";
+}
+
 }  // namespace

@@ -93,6 +93,22 @@ TEST(ErrorPlacesWithoutGpu, a_missing_gpu_names_the_way_to_the_cpu) {
   EXPECT_NAMES(message_of([] { kl::Array<float> a({3}, kl::Device::cuda(0)); }), "KILN_DEVICE=cpu");
 }
 
+TEST_P(ErrorPlaces, inspections_name_the_line_that_asks) {
+  if (on_gpu()) GTEST_SKIP() << "texts are the same, and a compile each";
+  const kl::Array<float> x = kl::ones<float>({4});
+  const auto f = kl::jit([](auto a, auto b) { return a + b; });
+  const auto g = kl::ufunc([](auto a) { return a + 1; });
+  const auto h = kl::gufunc<"(n)->()">([](auto a) { return kl::sum(a); });
+  const auto many = kl::jit([](auto... a) { return (a + ...); });
+  EXPECT_NAMES(std::string(f.inspect(x, 2).explain()), at(__LINE__));
+  EXPECT_NAMES(std::string(g.inspect(x).explain()), at(__LINE__));
+  EXPECT_NAMES(std::string(h.inspect(x).explain()), at(__LINE__));
+  EXPECT_NAMES(std::string(many.inspect(x, x, x, x, x, x, x, x).explain()), at(__LINE__));
+  EXPECT_NAMES(std::string(f.inspect_for("cpu", x, 2).explain()), at(__LINE__));
+  const std::string nine(many.inspect(x, x, x, x, x, x, x, x, x).explain());
+  EXPECT_EQ(nine.find("jit"), std::string::npos) << "a line of kiln's says nothing: " << nine;
+}
+
 TEST_P(ErrorPlaces, reductions_know_their_line) {
   kl::Array<float> x({3, 4}), none({0, 4});
   EXPECT_NAMES(message_of([&] { kl::eval(kl::sum(x, 2)); }), at(__LINE__));

@@ -1,5 +1,7 @@
 // tests/device/graph_test.cpp -- captured work replays with the values of the moment, on each device.
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/support/devices.h"
@@ -92,6 +94,112 @@ TEST_P(Graph, KeepsWhatItUses) {
   g.launch();
   EXPECT_EQ(y(999).item(), 2.0f);
   EXPECT_EQ(reused(0).item(), 9.0f);
+}
+
+const auto twice_plus_one = kl::jit([](auto v) { return 2 * v + 1; });
+
+// Rule: inside a capture `=` writes into an array that is there, whatever stands on the right; so a launch goes on from
+// where the last one stopped.
+TEST_P(Graph, AssignmentsWriteIntoTheArraysThatAreThere) {
+  kl::Array<float> a = kl::from_host(Floats{1, 2}), b = kl::zeros<float>({2});
+  const kl::View<float> seen = a;
+  kl::synchronize();
+  const kl::Graph g = kl::capture([&] {
+    b = twice_plus_one(a);
+    a = twice_plus_one(b);
+  });
+  EXPECT_EQ(a.to_host(), (Floats{1, 2})) << "recorded, not run";
+  float first = 1, second = 2;
+  for (int launch = 0; launch < 3; ++launch) {
+    g.launch();
+    for (int step = 0; step < 2; ++step) first = 2 * first + 1, second = 2 * second + 1;
+    EXPECT_EQ(a.to_host(), (Floats{first, second})) << "launch " << launch;
+  }
+  EXPECT_EQ(seen.to_host(), a.to_host()) << "views of the array see it";
+}
+
+TEST_P(Graph, SoDoTuplesClonesAndWhatIsMoved) {
+  kl::Array<float> a = kl::from_host(Floats{1, 2}), b = kl::from_host(Floats{3, 4}), c = kl::zeros<float>({2});
+  kl::Array<float> d = kl::zeros<float>({2}), source = kl::from_host(Floats{10, 20});
+  const auto turn = kl::jit([](auto x, auto y) { return std::tuple(y + 1, x); });
+  kl::synchronize();
+  const kl::Graph g = kl::capture([&] {
+    std::tie(a, b) = turn(a, b);
+    c = a.clone();
+    c = kl::eval(c * 10);
+    d = std::move(source);
+  });
+  g.launch();
+  g.launch();
+  EXPECT_EQ(a.to_host(), (Floats{2, 3})) << "(1 3) -> (4 1) -> (2 4)";
+  EXPECT_EQ(b.to_host(), (Floats{4, 5}));
+  EXPECT_EQ(c.to_host(), (Floats{20, 30}));
+  EXPECT_EQ(d.to_host(), (Floats{10, 20}));
+}
+
+// Rule: what a capture makes itself is handed over without a copy.
+TEST_P(Graph, ArraysMadeInsideAreNotCopied) {
+  kl::Array<float> x = kl::from_host(Floats{1, 2}), last;
+  kl::synchronize();
+  const kl::Graph g = kl::capture([&] {
+    kl::Array<float> local = twice_plus_one(x);
+    for (int i = 0; i < 2; ++i) local = twice_plus_one(local);
+    last = twice_plus_one(local);
+  });
+  EXPECT_EQ(g.kernels(), 4u);
+  g.launch();
+  EXPECT_EQ(last.to_host(), (Floats{31, 47}));
+  x = 0;
+  g.launch();
+  EXPECT_EQ(last.to_host(), (Floats{15, 15}));
+}
+
+// Rule: an array whose memory the graph uses cannot get other memory inside the capture; others can.
+TEST_P(Graph, OtherShapesAreRefusedWhereTheGraphUsesTheFormerMemory) {
+  kl::Array<float> a = kl::from_host(Floats{1, 2, 3}), b = kl::zeros<float>({3}), unused = kl::zeros<float>({7});
+  kl::synchronize();
+  const auto message = [&](const auto& work) -> std::string {
+    try {
+      (void)kl::capture(work);
+    } catch (const kl::ShapeError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto shorter = [&] {
+    b = a + 1;
+    a = twice_plus_one(b(kl::range(2)));
+  };
+  const auto by_expression = [&] { a = a(kl::range(2)) + 1; };
+  for (const std::string& text : {message(shorter), message(by_expression)}) {
+    EXPECT_NE(text.find("graph_test.cpp:"), std::string::npos) << text;
+    EXPECT_NE(text.find("shape (3,)"), std::string::npos) << text;
+    EXPECT_NE(text.find("shape (2,)"), std::string::npos) << text;
+  }
+  EXPECT_EQ(a.to_host(), (Floats{1, 2, 3}));
+  const kl::Graph g = kl::capture([&] { unused = twice_plus_one(a); });
+  g.launch();
+  EXPECT_EQ(unused.to_host(), (Floats{3, 5, 7}));
+}
+
+// Rule: the graph keeps the memory of what its launches write, also of results that nobody has any more.
+TEST_P(Graph, ResultsThatDieAreWrittenToMemoryOfTheGraph) {
+  constexpr std::int64_t n = 1000;
+  const kl::Array<float> x = kl::full({n}, 3.0f);
+  kl::Graph g;
+  {
+    kl::Array<float> outlived;
+    kl::synchronize();
+    g = kl::capture([&] {
+      kl::Array<float> dies = twice_plus_one(x);
+      kl::eval(x * 5);
+      outlived = x * 7;
+    });
+  }
+  std::vector<kl::Array<float>> others;
+  for (int i = 0; i < 8; ++i) others.push_back(kl::full({n}, -1.0f));  // where the results were, had they been freed
+  g.launch();
+  for (const kl::Array<float>& other : others) EXPECT_EQ(other.to_host(), Floats(n, -1.0f));
 }
 
 TEST_P(Graph, WhatCannotBeRecordedSaysSoAndLeavesTheDeviceUsable) {

@@ -159,6 +159,25 @@ TEST_P(Jit, numbers_stay_weak_among_themselves) {
   EXPECT_FLOAT_EQ(f(x, 0.5, 2).item(), std::exp(2.0f));
 }
 
+/// f(x, 0, 1, ..., 2): numbers, then a constant.
+template <class F, class X, std::size_t... I>
+auto with_numbers(const F& f, const X& x, std::index_sequence<I...>) {
+  return f(x, static_cast<float>(I)..., 2);
+}
+
+// Rule: there may be many parameters, any of them kl::Const; those declared auto receive variables.
+TEST_P(Jit, constants_stand_anywhere_among_many_numbers) {
+  const kl::Array<float> x = kl::from_host(Floats{1, 2});
+  const auto f = kl::jit([](auto v, auto a, auto b, auto c, auto d, auto e, auto g, auto h, auto i, auto j, auto k,
+                            auto l, kl::Const<int> n) {
+    static_assert(!std::is_convertible_v<decltype(l), float>, "a variable of the kernel");
+    return (v + a + b + c + d + e + g + h + i + j + k + l) * n;
+  });
+  EXPECT_EQ(with_numbers(f, x, std::make_index_sequence<11>{}).to_host(), (Floats{112, 114}));
+  const auto many = kl::jit([](auto v, auto... rest) { return (v + ... + rest); });
+  EXPECT_EQ(with_numbers(many, x, std::make_index_sequence<150>{}).to_host(), (Floats{11178, 11179}));
+}
+
 TEST_P(Jit, views_and_indices_inside) {
   kl::Array<float> m = kl::from_host(Floats{1, 2, 3, 4, 5, 6}, {2, 3});
   const auto f = kl::jit([](auto x) {

@@ -72,6 +72,14 @@ TEST_P(Print, long_rows_are_broken_into_lines) {
   EXPECT_GT(count, 3);
 }
 
+TEST_P(Print, types_and_devices_print_as_they_are_called) {
+  const kl::Array<kl::bfloat16> x({2});
+  EXPECT_EQ(text(x.dtype), "bf16");
+  EXPECT_EQ(text(kl::DType::c128), "c128");
+  EXPECT_EQ(text(x.device()), on_gpu() ? "cuda:0" : "cpu");
+  EXPECT_EQ(text(kl::Device::cuda(3)), "cuda:3");
+}
+
 TEST_P(Print, arrays_without_elements_say_so) {
   EXPECT_EQ(text(kl::zeros<float>({0, 4})), end("[] f32 (0, 4)"));
   EXPECT_EQ(text(kl::Array<float>()), "[] (never assigned to, or moved from)");

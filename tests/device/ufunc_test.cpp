@@ -176,7 +176,10 @@ TEST_P(Ufunc, reduceat_joins_stretches_as_numpy_does) {
   kl::Array<float> x = kl::from_host(values(2 * 12), {2, 12});
   kl::Array<std::int32_t> starts = kl::from_host(Ints{0, 3, 3, 9, 4});
   for (const bool sums : {true, false}) {
+    const auto recorded =
+        kl::jit([sums](auto v, auto s) { return sums ? plus.reduceat(v, s) : compound.reduceat(v, s); });
     const Floats got = (sums ? plus.reduceat(x, starts) : compound.reduceat(x, starts)).to_host();
+    EXPECT_EQ(recorded(x, starts).to_host(), got) << "the same joins inside kl::jit";
     const int first[] = {0, 3, 3, 9, 4}, last[] = {3, 4, 9, 10, 12};  // an empty stretch is the element at its start
     for (std::size_t row = 0; row < 2; ++row) {
       for (std::size_t s = 0; s < 5; ++s) {
@@ -206,6 +209,8 @@ TEST_P(Ufunc, reduceat_of_many_stretches_keeps_their_order) {
     want.push_back(last);
   }
   EXPECT_EQ(latest.reduceat(kl::from_host(x), kl::from_host(starts)).to_host(), want);
+  const auto recorded = kl::jit([latest](auto v, auto s) { return latest.reduceat(v, s) + 0; });
+  EXPECT_EQ(recorded(kl::from_host(x), kl::from_host(starts)).to_host(), want) << "inside kl::jit";
   kl::Array<kl::half> halves = kl::ones<kl::half>({1, 4096});
   const auto sums = plus.reduceat(halves, kl::from_host(Ints{0, 4000, 7, -3, 4096})).to_host();
   EXPECT_EQ(static_cast<float>(sums[0]), 4000.0f) << "joined in f32, as f16 holds no odd number above 2048";

@@ -1,6 +1,5 @@
 // tests/fail/array_std_exp.cpp -- must not compile.
-// expect: no matching function for call to
-// lines: 30
+// expect: std::exp takes C++ numbers; of arrays, expressions and traced values: kl::exp
 #include <kiln/kiln.h>
 
 #include <cmath>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # tests/fail/expect_failure.py -- a program that must be refused, with the stated phrase and in few lines.
-"""The source holds `// expect: PHRASE`, and `// lines: N` where the C++ library alone needs more than 15. Without the lines marked `// error`, and with the code of the lines marked
+"""The source holds `// expect: PHRASE`, and `// flags: FLAG` where it is refused because of one. Without that flag,
+without the lines marked `// error`, and with the code of the lines marked
 `// instead: CODE` in their place, it must compile: so nothing else is wrong, and the advice is right."""
 
 import argparse
@@ -12,11 +13,11 @@ import tempfile
 LINE_LIMIT = 15
 
 
-def compile_text(compiler, include, text):
+def compile_text(compiler, include, text, flags=()):
     with tempfile.NamedTemporaryFile("w", suffix=".cpp", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", "-I", include, file.name]
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", "-I", include, file.name, *flags]
         if "clang" not in compiler:
             command.append("-fno-diagnostics-show-caret")
         else:
@@ -33,8 +34,7 @@ def main():
     with open(options.source, encoding="utf-8") as file:
         text = file.read()
     phrase = re.search(r"// expect: (.*)", text).group(1).strip()
-    allowed = re.search(r"// lines: (\d+)", text)
-    limit = int(allowed.group(1)) if allowed else LINE_LIMIT
+    flags = [match.group(1).strip() for match in re.finditer(r"// flags: (.*)", text)]
     correct = "".join(line for line in text.splitlines(True) if "// error" not in line).replace("// instead: ", "")
     failures = []
     for compiler in options.compilers:
@@ -42,14 +42,14 @@ def main():
         if good.returncode:
             failures.append(f"{compiler}: does not compile without the lines marked '// error':\n{good.stderr}")
             continue
-        bad = compile_text(compiler, options.include, text)
+        bad = compile_text(compiler, options.include, text, flags)
         lines = bad.stderr.splitlines()
         if bad.returncode == 0:
             failures.append(f"{compiler}: compiled, but must not")
         elif phrase not in bad.stderr:
             failures.append(f"{compiler}: the error does not say '{phrase}':\n{bad.stderr}")
-        elif len(lines) > limit:
-            failures.append(f"{compiler}: {len(lines)} lines, at most {limit} are wanted:\n{bad.stderr}")
+        elif len(lines) > LINE_LIMIT:
+            failures.append(f"{compiler}: {len(lines)} lines, at most {LINE_LIMIT} are wanted:\n{bad.stderr}")
         else:
             print(f"{compiler}: refused in {len(lines)} lines")
     print("\n".join(failures))

@@ -1,6 +1,5 @@
 // tests/fail/traced_std_exp.cpp -- must not compile.
-// expect: no matching function for call to
-// lines: 60
+// expect: std::exp takes C++ numbers; of arrays, expressions and traced values: kl::exp
 #include <kiln/kiln.h>
 
 #include <cmath>

@@ -1,6 +1,5 @@
 // tests/fail/traced_std_max_number.cpp -- must not compile.
-// expect: no matching function for call to
-// lines: 40
+// expect: std::max takes C++ numbers; of arrays, expressions and traced values: kl::maximum
 #include <kiln/kiln.h>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 // cuda.h renames these to newer versions; the fake exports the symbols of CUDA 12.0.
 #undef cuEventElapsedTime
@@ -12,13 +13,19 @@ namespace {
 
 using namespace kiln::fake;
 
-CUctx_st primary_contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
+CUctx_st primary_contexts[8] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}};
+unsigned long long next_context = 9;
 thread_local std::vector<CUcontext> context_stack;
 
 // The driver's own records, alive after every static destructor: what a program did not free is the driver's, and no
 // leak.
 std::unordered_map<CUdeviceptr, std::size_t>& allocations = *new std::unordered_map<CUdeviceptr, std::size_t>;
 bool has_context() { return !context_stack.empty() && context_stack.back(); }
+/// What calls that need a context say without one.
+CUresult context_result() {
+  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  return context_stack.back()->is_dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+}
 
 /// The launch that was called last, of any stream.
 std::string last_launch() {
@@ -33,7 +40,7 @@ std::string event_text(CUevent event) { return "event=" + std::to_string(event->
 
 CUresult allocate(CUdeviceptr* memory, std::size_t bytes) {
   FakeDriver& s = state();
-  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (const CUresult result = context_result()) return result;
   const std::lock_guard lock(s.mutex);
   if (s.used + s.held + bytes > s.memory_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
   void* const block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -122,7 +129,15 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice) {
 // ------------------------------------------------------------------ contexts
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   *context = &primary_contexts[device];
+  if (std::exchange((*context)->is_dead, false)) (*context)->id = next_context++;
   return step("cuDevicePrimaryCtxRetain", std::to_string(device));
+}
+/// As cuDevicePrimaryCtxReset: the context and its memory are gone, its handle stays.
+void kiln_fake_reset_primary(int device) { primary_contexts[device].is_dead = true; }
+/// As cuCtxCreate: a context of the host's own, made current.
+void* kiln_fake_create_context(int device) {
+  context_stack.push_back(keep(new CUctx_st{device, next_context++}));
+  return context_stack.back();
 }
 CUresult cuCtxGetCurrent(CUcontext* context) {
   *context = has_context() ? context_stack.back() : nullptr;
@@ -150,8 +165,13 @@ int kiln_fake_pop_context() {
   CUcontext context = nullptr;
   return cuCtxPopCurrent(&context);
 }
+CUresult cuCtxGetId(CUcontext context, unsigned long long* number) {
+  if (const CUresult result = context_result()) return result;
+  *number = (context ? context : context_stack.back())->id;
+  return step("cuCtxGetId");
+}
 CUresult cuCtxGetDevice(CUdevice* device) {
-  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (const CUresult result = context_result()) return result;
   *device = context_stack.back()->device;
   return CUDA_SUCCESS;
 }
@@ -217,8 +237,16 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   STEP("cuPointerGetAttributes");
   const std::lock_guard lock(state().mutex);
   for (unsigned i = 0; i < count; ++i) {
-    if (attributes[i] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return CUDA_ERROR_INVALID_VALUE;
-    *static_cast<unsigned*>(values[i]) = allocations.contains(memory) ? CU_MEMORYTYPE_DEVICE : 0;
+    const auto known = state().known.find(reinterpret_cast<const void*>(memory));
+    const bool is_known = known != state().known.end(), is_allocated = allocations.contains(memory);
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+      const int type = is_known ? known->second.type : is_allocated ? CU_MEMORYTYPE_DEVICE : 0;
+      *static_cast<unsigned*>(values[i]) = static_cast<unsigned>(type);
+    } else if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
+      *static_cast<int*>(values[i]) = is_known ? known->second.device : is_allocated ? 0 : -2;
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
   }
   return CUDA_SUCCESS;
 }
@@ -257,7 +285,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
   const auto triple = [](unsigned x, unsigned y, unsigned z) {
     return std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z);
   };
-  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (const CUresult result = context_result()) return result;
   STEP("cuLaunchKernel", stream_text(stream) + " grid=" + triple(gx, gy, gz) + " block=" + triple(bx, by, bz) +
                              " shared=" + std::to_string(shared));
   const auto kernel = reinterpret_cast<CUkernel>(function);
@@ -299,8 +327,13 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   return step("cuStreamWaitEvent", stream_text(stream) + " " + event_text(event));
 }
 CUresult cuStreamGetId(CUstream stream, unsigned long long* number) {
-  *number = static_cast<unsigned long long>(stream ? stream->id : 0);
+  *number = is_default(stream) ? 0 : static_cast<unsigned long long>(stream->id);
   return step("cuStreamGetId");
+}
+CUresult kiln_fake_stream_context(CUstream, CUcontext* context) __asm__("cuStreamGetCtx");
+CUresult kiln_fake_stream_context(CUstream, CUcontext* context) {
+  *context = has_context() ? context_stack.back() : nullptr;
+  return step("cuStreamGetCtx");
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   const bool captured = state().capturing || (stream && stream == state().captured);

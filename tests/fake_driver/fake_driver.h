@@ -35,6 +35,11 @@ struct FakeDriver {
   std::vector<std::size_t> parameter_bytes;
   /// What the device takes for a launch, as `calls` describes it; without it everything takes 1.5 ms.
   float (*milliseconds_of)(const std::string& launch) = nullptr;
+  /// What cuPointerGetAttributes says of addresses that were not allocated here: a CUmemorytype and a device.
+  struct Known {
+    int type = 0, device = 0;
+  };
+  std::map<const void*, Known> known;
   int unfinished_queries = 0;  ///< so many times the next cuEventQuery calls say that the work is going on
 
   // What happened: "cuLaunchKernel stream=1 grid=2,1,1 block=256,1,1 shared=0".

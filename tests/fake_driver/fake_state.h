@@ -10,6 +10,8 @@
 
 struct CUctx_st {
   CUdevice device;
+  unsigned long long id;
+  bool is_dead = false;  ///< a primary context that was reset and not retained since
 };
 struct CUstream_st {
   int id;
@@ -59,7 +61,12 @@ bool is_loaded(CUkernel kernel);
 /// Those that a stream under capture has launched.
 std::vector<CUkernel>& captured_kernels();
 
-inline std::string stream_text(CUstream stream) { return "stream=" + std::to_string(stream ? stream->id : 0); }
+/// 1 and 2 are no streams but names of the default ones.
+inline bool is_default(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
+inline std::string stream_text(CUstream stream) {
+  if (!is_default(stream)) return "stream=" + std::to_string(stream->id);
+  return !stream ? "stream=0" : stream == CU_STREAM_LEGACY ? "stream=legacy" : "stream=per-thread";
+}
 
 }  // namespace kiln::fake
 

@@ -21,8 +21,8 @@ not known to `view = array`, `array = number` and operators of two expressions a
 on the machine. After any of them everything stays usable.
 """
 COMPILE = "While compiling"
-COMPILE_TEXT = """The compiler's error names your line and contains the text of the second column, in at most 15 lines by g++ 12 and clang 19. Where a
-function of the C++ library is called (`std::exp`, `std::max`), the text is the library's own, longer, and without advice."""
+COMPILE_TEXT = """The compiler's error names your line and contains the text of the second column, in at most 15 lines by g++ 12 and clang 19. An
+array where a number is wanted is the compiler's own text, which names both types; an expression has advice."""
 ENVIRONMENT = "In the environment"
 ENVIRONMENT_TEXT = "Warnings are printed to stderr once, and the program goes on."
 SYSTEM = "On the system"

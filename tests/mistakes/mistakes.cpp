@@ -129,6 +129,8 @@ void device_mistakes(World& w, std::vector<Mistake>& list) {
   MISTAKE(DeviceError, (f.inspect_for("hopper", x, y)), (f.inspect_for("cpu", x, y)), "'hopper'", "sm_90");
   MISTAKE(DeviceError, (f.compile<kl::Sig<float, 1>, float>({.archs = {"hopper"}})),
           (f.compile<kl::Sig<float, 1>, float>({.archs = {"cpu"}})), "'hopper'", "sm_90");
+  MISTAKE(DeviceError, (f.compile<kl::Sig<float, 1>, float>({.archs = {"sm_12"}})),
+          (f.compile<kl::Sig<float, 1>, float>({.archs = {"cpu"}})), "'sm_12'", "sm_120 is 12.0");
 }
 
 void traced_mistakes(World& w, std::vector<Mistake>& list) {

@@ -252,6 +252,8 @@ KILN_API void to_host(const Handle& h, void* values, Where);  // C order; waits 
 /// OutOfMemory: the host has no room for the elements.
 [[noreturn]] KILN_API void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where);
 KILN_API Handle clone(const Handle& h, Where = {});  // C order copy on the same device
+/// Array = Array&&: exchanges the handles; while a capture records the device, copies into the memory that is there.
+KILN_API void move_array(Handle& to, Handle& from) noexcept;
 KILN_API Handle to_device(const Handle& h, int device_kind, int device_index, Where = {});
 KILN_API Handle load_npy(const char* path, DType type, Where);
 /// Reads the header only; writes the extents into `shape` (max_rank of them) and returns the rank.

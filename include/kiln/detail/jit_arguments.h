@@ -83,30 +83,45 @@ template <class A, bool IsConst>
 template <class A, bool IsConst>
 using ReceivedAs = decltype(traced_argument<A, IsConst>(std::declval<Recorder&>(), TracedArgument{}, nullptr));
 
-/// Whether argument `i` is declared kl::Const; of a call with more than 31 arguments one of the first.
-inline constexpr unsigned mask_bits = 31;
-constexpr bool is_const(int mask, std::size_t i) { return i < mask_bits && (mask >> i & 1) != 0; }
+/// The lambda beside a function that takes anything. Where the lambda could be called too, the call is ambiguous: the
+/// other one is better in its object, which need not be const, and worse in every argument. So whether the lambda could
+/// be called is known without instantiating it.
+template <class F>
+struct Contest : F {
+  using F::operator();
+  void operator()(...);
+};
+template <class F, class... X>
+concept refuses = !std::is_class_v<F> || std::is_final_v<F> || requires(Contest<F>& f) { f(std::declval<X>()...); };
+template <class F, class... X>
+concept accepts = requires(const F& f) { f(std::declval<X>()...); };
 
-template <class F, unsigned Mask, std::size_t... I, class... A>
-constexpr bool accepts(std::index_sequence<I...>, const std::type_identity<A>*...) {
-  return requires(const F& f) { f(std::declval<ReceivedAs<A, is_const(Mask, I)>>()...); };
-}
-
-/// The arguments (as bits) that the lambda declares as kl::Const, or -1 when it cannot be called. Masks are tried in
-/// increasing order, so an `auto` parameter never receives a constant.
-template <class F, unsigned Mask, class... A>
-constexpr int const_mask() {
-  constexpr unsigned numbers = [] {
-    unsigned bits = 0, i = 0;
-    ((bits |= role_of<A> == Role::number && i < mask_bits ? 1u << i : 0u, ++i), ...);
-    return bits;
-  }();
-  if constexpr (accepts<F, Mask>(std::index_sequence_for<A...>{}, static_cast<std::type_identity<A>*>(nullptr)...)) {
-    return static_cast<int>(Mask);
-  } else if constexpr (Mask == numbers) {
-    return -1;
+/// The arguments that the lambda declares as kl::Const.
+template <std::size_t N>
+struct Constants {
+  bool refused = false;  ///< it cannot be called
+  bool is_const[N + 1] = {};
+};
+/// An `auto` parameter never receives a constant: only one that refuses a variable does.
+template <class F, std::size_t J, class Argument, std::size_t... I, class... A>
+constexpr bool is_constant(std::index_sequence<I...>, const std::type_identity<A>*...) {
+  if constexpr (role_of<Argument> == Role::number) {
+    return refuses<F, ReceivedAs<A, I != J && role_of<A> == Role::number>...>;
   } else {
-    return const_mask<F, ((Mask | ~numbers) + 1) & numbers, A...>();  // the next subset of `numbers`
+    return false;
+  }
+}
+template <class F, std::size_t... I, class... A>
+constexpr auto constants_of(std::index_sequence<I...> indices, const std::type_identity<A>*... types) {
+  Constants<sizeof...(A)> found;
+  if constexpr (accepts<F, ReceivedAs<A, false>...>) {
+    return found;
+  } else if constexpr (refuses<F, ReceivedAs<A, role_of<A> == Role::number>...>) {
+    found.refused = true;
+    return found;
+  } else {
+    ((found.is_const[I] = is_constant<F, I, A>(indices, types...)), ...);
+    return found;
   }
 }
 
@@ -273,11 +288,12 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   static constexpr bool known = ((role_of<A> != Role::none) && ...);
   static_assert(
       known, "kiln: an argument is not an array, an expression or a C++ number; copy host memory with kl::from_host");
-  static constexpr int mask = [] {
-    if constexpr (known) return const_mask<F, 0, A...>();
-    return -1;
+  static constexpr Constants<sizeof...(A)> constants = [] {
+    if constexpr (known)
+      return constants_of<F>(std::index_sequence<I...>{}, static_cast<std::type_identity<A>*>(nullptr)...);
+    return Constants<sizeof...(A)>{.refused = true};
   }();
-  static_assert(mask >= 0 || !known,
+  static_assert(!constants.refused || !known,
                 "kiln: the lambda of kl::jit does not compile for these arguments: an error above says why, or give as "
                 "many as it has parameters, and declare each parameter auto (arrays and run-time numbers) or "
                 "kl::Const<T> (a number compiled into the kernel)");
@@ -287,8 +303,8 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     const void* values[sizeof...(A) + 1];
   };
   static auto invoke(const Environment& e, Recorder& recorder, const TracedArgument* traced) {
-    if constexpr (mask >= 0) {
-      return (*e.function)(traced_argument<A, is_const(mask, I)>(recorder, traced[I], e.values[I])...);
+    if constexpr (!constants.refused) {
+      return (*e.function)(traced_argument<A, constants.is_const[I]>(recorder, traced[I], e.values[I])...);
     } else {
       return Refused{};
     }
@@ -307,7 +323,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
   template <class J>
   static void perform(const J& f, Target* targets, Request& request, const A&... arguments) {
     Slot numbers[sizeof...(A) + 1];
-    const Parts parts[] = {argument_parts<A, is_const(mask, I)>(arguments, numbers[I])..., Parts{}};
+    const Parts parts[] = {argument_parts<A, constants.is_const[I]>(arguments, numbers[I])..., Parts{}};
     const Environment environment{&f.function(), {static_cast<const void*>(&arguments)..., nullptr}};
     Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
     e.trace = &trace;

@@ -94,6 +94,42 @@ struct JoinTarget {
   }
 };
 
+/// What a level is made of: the elements 0, 2, ... of the last axis of the one below, and those behind them (behind the
+/// last one of an odd number itself, which no stretch asks for).
+template <class T>
+Sym<T> every_second(const Sym<T>& level, bool behind, Where w) {
+  const int rank = level.ndim();
+  std::int64_t by[max_rank] = {}, items[4 * max_rank] = {};
+  for (int axis = 0; axis < rank; ++axis) items[4 * axis + 3] = axis == rank - 1 ? 2 : 1;
+  by[rank - 1] = -1;
+  const Sym<T> from = behind ? kiln::shift(level, Shape(by, rank), kiln::clamp, w) : level;
+  return from.viewed(ViewKind::slice, items, static_cast<unsigned>(4 * rank), w);
+}
+
+/// The stretches of a traced value. A trace does not know how long its axes are: it records as many levels as any axis
+/// has, and the upper ones of shorter axes hold one element.
+template <class F, class T, class S>
+Sym<T> record_stretches(const F& function, const Sym<T>& x, const Sym<S>& starts, Where w) {
+  constexpr int levels = 42;
+  if (x.ndim() == 0) no_axis_to_stretch(w);
+  const auto n = x.shape()[-1];
+  const Sym<std::int64_t> begin = kiln::cast<std::int64_t>(starts, w);
+  const Sym<std::int64_t> next = kiln::shift(begin, -1, constant(std::int64_t{1} << 62), w);
+  const Sym<bool> exists = begin >= 0 && begin < n, never = begin != begin;
+  const Sym<std::int64_t> first = kiln::where(exists, begin, 0);
+  const Sym<std::int64_t> end = kiln::where(exists, kiln::where(next > begin, kiln::minimum(next, n), begin + 1), 0);
+  const StretchStep<F> step{function};
+  Sym<JoinedIn<T>> level = kiln::cast<JoinedIn<T>>(x, w);
+  const Sym<JoinedIn<T>> none = kiln::take(level, first, -1, OutOfRange::missing, w);
+  auto state = step(level, first, end, none, never, none, never);
+  for (int k = 1; k <= levels; ++k) {
+    level = function(every_second(level, false, w), every_second(level, true, w));
+    state = step(level, state.first, state.end, state.left, state.has_left, state.right, state.has_right);
+  }
+  const Sym<JoinedIn<T>> joined = JoinSides<F>{function}(state.left, state.has_left, state.right, state.has_right);
+  return kiln::cast<T>(kiln::where(exists, joined, 0), w);
+}
+
 /// The compiled functions of a ufunc's stretches.
 template <class F>
 struct StretchFunctions {

@@ -1,6 +1,7 @@
 // kiln/detail/view_operations.h -- transposing, reshaping and slicing, shared by expressions and traced values.
 #pragma once
 
+#include <kiln/detail/element.h>
 #include <kiln/shape.h>
 
 namespace kiln::detail {
@@ -25,6 +26,14 @@ struct ViewOperations {
     requires(std::is_convertible_v<Items, SliceItem> && ...)
   auto operator()(SliceItem first, const Items&... items) const {  // `first` converts at the call and notes its place
     return slice_of(first, SliceItem(items)...);
+  }
+  template <class X>
+    requires(any_operand<X>)
+  Self operator()(const X&) const {
+    static_assert(no_dtype<X>::value,
+                  "kiln: arrays are no indices in parentheses: kl::take(x, ids, 0) for x[ids], kl::where(mask, x, 0) "
+                  "for x[mask]");
+    return static_cast<const Self&>(*this);
   }
   template <class I>
   void operator[](const I&) const {

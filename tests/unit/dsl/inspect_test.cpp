@@ -1,6 +1,10 @@
 // tests/unit/dsl/inspect_test.cpp -- inspect() compiles without running and says what was decided.
 #include <kiln/inspect.h>
 
+#include <sstream>
+#include <string>
+#include <string_view>
+
 #include <gtest/gtest.h>
 #include <kiln/error.h>
 
@@ -45,6 +49,43 @@ TEST_F(Inspect, TellsKernelScheduleAndBytesOnTheCpu) {
   EXPECT_TRUE(info.graph.contains("mul"));
   EXPECT_TRUE(info.dot.contains("digraph"));
   EXPECT_EQ(result.layout, nullptr) << "nothing ran";
+}
+
+TEST_F(Inspect, PrintsWhatItExplains) {
+  KILN_NEEDS_CPU_COMPILER();
+  const TestCall call = product_call(x, row, &result);
+  const Inspection info(detail::inspect(site, call.call(), nullptr));
+  std::ostringstream printed;
+  printed << info;
+  EXPECT_EQ(printed.str(), std::string(info.explain()));
+}
+
+// Rule: what std::string's functions of these names return.
+TEST(Text, FindsAndTakesPartsAsStringsDo) {
+  const std::string same = "kernel 1: add, kernel 2: mul";
+  const Text text(same.c_str());
+  for (const char* part : {"kernel", "2: m", "mul", "div", ""}) {
+    for (const std::size_t from : {0u, 1u, 20u, 28u, 29u}) EXPECT_EQ(text.find(part, from), same.find(part, from));
+  }
+  EXPECT_EQ(Text::npos, std::string::npos);
+  EXPECT_TRUE(text.contains("add"));
+  EXPECT_FALSE(text.contains("sub"));
+  for (const std::size_t from : {0u, 10u, 28u}) {
+    for (const std::size_t count : {std::size_t{0}, std::size_t{3}, Text::npos}) {
+      const std::string part = text.substr(from, count);
+      EXPECT_EQ(part, same.substr(from, count));
+    }
+  }
+  EXPECT_EQ(text.substr(40).size(), 0u);
+  EXPECT_TRUE(text.substr(10, 3) == "add");
+  EXPECT_FALSE(text.substr(10, 2) == "add");
+  const std::string_view view = text, part = text.substr(10, 3);
+  EXPECT_EQ(view, same);
+  EXPECT_EQ(part, "add");
+  EXPECT_EQ(std::string(text), same);
+  std::ostringstream printed;
+  printed << text.substr(10, 3) << text;
+  EXPECT_EQ(printed.str(), "add" + same);
 }
 
 TEST_F(Inspect, GeneratesCodeForArchitecturesThatAreNotHere) {

@@ -178,6 +178,15 @@ class BundleOfRecord : public testing::Test {
   std::string record = directory.path + "/trace.kiln", bundle = directory.path + "/app.klb";
 };
 
+TEST(CompileModes, NumbersThatAreNoModeAreRefused) {
+  for (const int number : {77, 4, -1}) {
+    const std::string message = message_of<TypeError>([&] { set_compile_mode(static_cast<CompileMode>(number)); });
+    EXPECT_TRUE(message.starts_with("kl::set_compile_mode: " + std::to_string(number) + " is no mode (")) << message;
+    EXPECT_NE(message.find("bundle_test.cpp:"), message.npos) << message;
+  }
+  EXPECT_EQ(compile_mode(), CompileMode::automatic);
+}
+
 /// All that the application launched on the CPU, and what a GPU would launch instead, is in the record; a GPU finds
 /// every kernel of its own in the bundle and no compiler is mapped (C16).
 TEST_F(BundleOfRecord, GpusOfEveryKindFindTheirKernels) {

@@ -167,6 +167,44 @@ TEST_F(Graphs, WhatWaitsInsideACaptureSaysSo) {
   EXPECT_NO_THROW(affine.into(y)(x, 2.0f));
 }
 
+TEST_F(Graphs, AssignedResultsAreCopiedIntoTheArrayThatIsThere) {
+  const float* const before = y.data();
+  Array<float> made;
+  const Graph g = capture(stream, [&] {
+    y = affine(x, 2.0f);
+    made = affine(y, 2.0f);
+  });
+  EXPECT_EQ(y.data(), before) << "the graph goes on writing there";
+  EXPECT_EQ(g.kernels(), 3u) << "one copy; what was never there is handed over";
+  EXPECT_EQ(count("cuMemcpyDtoDAsync"), 0) << "a copy is a kernel, whose pointers can be replaced";
+  fake_driver().argument_bytes = 16;
+  clear();
+  Graph copy = capture(stream, [&] { y = affine(x, 2.0f); });
+  const Array<float> other({1000});
+  copy.replace(y, other);
+  EXPECT_EQ(count("cuGraphExecKernelNodeSetParams"), 1);
+}
+
+TEST_F(Graphs, AnArrayThatTheGraphUsesKeepsItsMemoryOrTheCaptureFails) {
+  const std::uint64_t before = used();
+  const float* const data = x.data();
+  const auto shorter = [&] {
+    affine.into(y)(x, 2.0f);
+    x = affine(y(range(0, 500)), 2.0f);
+  };
+  const std::string message = message_of<ShapeError>([&] { const Graph g = capture(stream, shorter); });
+  EXPECT_NE(message.find("graph_test.cpp"), std::string::npos) << message;
+  EXPECT_NE(message.find("(1000,)"), std::string::npos) << message;
+  EXPECT_NE(message.find("(500,)"), std::string::npos) << message;
+  EXPECT_EQ(x.data(), data);
+  EXPECT_EQ(count("cuGraphInstantiate"), 0);
+  EXPECT_EQ(count("cuGraphDestroy"), 1);
+  EXPECT_EQ(used(), before);
+  Graph g = capture(stream, [&] { affine.into(y)(x, 2.0f); });
+  EXPECT_THROW(g.update(shorter), ShapeError);
+  EXPECT_EQ(g.kernels(), 1u) << "the graph stays as it was";
+}
+
 TEST_F(Graphs, AnErrorInTheCapturedWorkEndsTheCapture) {
   const std::uint64_t before = used();
   EXPECT_THROW(capture(stream,
@@ -183,6 +221,7 @@ TEST_F(Graphs, AnErrorInTheCapturedWorkEndsTheCapture) {
   EXPECT_NE(message_of<DeviceError>([] { Graph().launch(); }).find("not made by kl::capture"), std::string::npos);
 }
 
+/// D05: a cold kernel is loaded without ending the capture.
 TEST_F(Graphs, KernelsThatAreNotThereYetAreMadeDuringTheCapture) {
   const auto cold = jit([](auto v) { return sqrt(v) * 3 - 7; });
   const RawKernel raw = raw_kernel("cold_raw", "extern \"C\" __global__ void cold_raw(float* x, int n) {}");

@@ -37,6 +37,7 @@ TEST_F(LongExpressions, ValuesBetweenKernelsShareMemoryAndAreFreed) {
   EXPECT_EQ(count("cuStreamSynchronize"), 0);
 }
 
+/// D10: inputs are intact and outputs unassigned when memory ends in the middle.
 TEST_F(LongExpressions, NoMemoryBetweenKernelsLeavesEverythingAsItWas) {
   Array<float> x({elements}), y({elements});
   waiting.into(y)(x);

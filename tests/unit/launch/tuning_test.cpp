@@ -326,6 +326,7 @@ TEST_F(Tuning, OffMeansThatNothingIsTimed) {
   EXPECT_EQ(run("never_times"), right);
 }
 
+/// D05: tuning measures nothing in a capture.
 TEST_F(Tuning, CapturesAreNeverTimed) { EXPECT_EQ(run("never_times_captures"), right); }
 
 TEST_F(Tuning, ADamagedRecordIsIgnoredAndReplaced) {

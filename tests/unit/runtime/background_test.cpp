@@ -6,8 +6,11 @@
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
+
+#include "runtime/exit_order.h"
 
 namespace kiln::runtime {
 namespace {
@@ -71,6 +74,71 @@ TEST(Background, WaitingJobsAreForgottenAtExit) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status));
+}
+
+/// What a child writes whose `body` ends it.
+template <class Body>
+std::string words_of_a_child(Body body) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    output = ends[1];
+    ::alarm(30);
+    body();
+    ::_exit(1);
+  }
+  ::close(ends[1]);
+  std::string words;
+  char buffer[64];
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    words.append(buffer, static_cast<std::size_t>(n));
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  return words;
+}
+
+// Rule: results that wait to be written are written by the thread that ends the process, behind whatever job they wait,
+// and those that come later at once.
+TEST(Background, JobsToBeFinishedAreDoneAtExit) {
+  EXPECT_EQ(words_of_a_child([] {
+              run_in_background([] { ::usleep(100'000); });
+              run_in_background([] { say("never"); });
+              run_in_background([] { say("written"); }, AtExit::finish);
+              std::atexit([] { run_in_background([] { say("never"); }); });
+              std::atexit([] { run_in_background([] { say(" first,"); }, AtExit::finish); });
+              ::usleep(20'000);
+              put_exit_handler_last();
+              std::exit(0);
+            }),
+            "written first,");
+  EXPECT_EQ(words_of_a_child([] {
+              run_in_background([] { ::sleep(20); });
+              run_in_background([] { say("written"); }, AtExit::finish);
+              std::quick_exit(0);
+            }),
+            "written");
+}
+
+// Rule: handlers that a job registers at any time of its own, and exit on another thread than any that used kiln.
+TEST(Background, ALibraryThatAJobLoadsIsNotTornDownUnderIt) {
+  EXPECT_EQ(words_of_a_child([] {
+              std::thread([] {
+                run_in_background([] {
+                  const RegistersHandlers handlers;
+                  for (int i = 0; i < 20; ++i) {
+                    std::atexit([] { say("."); });
+                    ::usleep(10'000);
+                  }
+                  say("end");
+                });
+              }).join();
+              ::usleep(100'000);
+              std::thread([] { std::exit(0); }).join();
+            }),
+            "end....................");
 }
 
 }  // namespace

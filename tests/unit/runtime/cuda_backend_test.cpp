@@ -134,7 +134,20 @@ TEST_F(CudaBackendTest, LoadingIsRelaxedForCapturesAndPutsTheModeBack) {
                                              "cuThreadExchangeStreamCaptureMode 0"}));
 }
 
-TEST_F(CudaBackendTest, OutOfMemoryTrimsAndTriesOnceThenNamesSizes) {
+/// D10: what the pool holds in pieces is given back before an allocation fails.
+TEST_F(CudaBackendTest, AFragmentedPoolIsTrimmedForALargeBlock) {
+  std::vector<void*> pieces;
+  for (int i = 0; i < 64; ++i) pieces.push_back(device().allocate(std::size_t{15} << 20, nullptr));
+  for (std::size_t i = 0; i < 64; i += 2) device().release(pieces[i], nullptr);
+  EXPECT_THROW(device().allocate(std::size_t{900} << 20, nullptr), OutOfMemory) << "half is in use";
+  for (std::size_t i = 1; i < 64; i += 2) device().release(pieces[i], nullptr);
+  void* const large = device().allocate(std::size_t{900} << 20, nullptr);
+  EXPECT_NE(large, nullptr);
+  device().release(large, nullptr);
+  EXPECT_EQ(fake_driver().used, 0u);
+}
+
+TEST_F(CudaBackendTest, OutOfMemoryTrimsAndTriesOnceThenNamesSizes) {  // D10
   const std::size_t half = std::size_t{600} << 20;
   void* const first = device().allocate(half, nullptr);
   device().release(first, nullptr);  // kept by the pool
@@ -242,6 +255,38 @@ TEST_F(CudaBackendTest, ReleaseAfterTheDriverIsGoneIsSilent) {
   device().destroy_stream(stream);
   fake_driver().deinitialized = false;
   EXPECT_TRUE(warnings.texts().empty());
+}
+
+/// D01, D09: once a kernel has spoilt the context, every call fails with its error; what is released then is silent and
+/// throws nothing.
+TEST_F(CudaBackendTest, ReleaseAfterAStickyErrorThrowsNothing) {
+  void* const memory = device().allocate(64, nullptr);
+  void* const event = device().create_event();
+  NativeStream stream = device().create_stream();
+  test::Warnings warnings;
+  for (const char* const function : {"cuMemFreeAsync", "cuEventDestroy", "cuStreamDestroy", "cuStreamSynchronize"})
+    fake_driver().faults[function] = {illegal_address, 0, 100};
+  device().release(memory, nullptr);
+  device().destroy_event(event);
+  device().destroy_stream(stream);
+  EXPECT_TRUE(warnings.texts().empty());
+  fake_driver().faults.clear();
+}
+
+[[noreturn]] void exit_after_a_failed_load() {
+  Backend& gpu = backend({DeviceKind::cuda, 0});
+  Binary ptx = cubin("does not load");
+  ptx.is_ptx = true;
+  fake_driver().faults["cuLibraryLoadData"] = {invalid_ptx, 0, 9};
+  const std::string text = message_of<DeviceError>([&] { gpu.load(ptx, saxpy_source()); });
+  fake_driver().deinitialized = true;
+  std::exit(text.find("saxpy") != text.npos ? 0 : 1);
+}
+
+/// D01: a module that could not be loaded leaves nothing that is in the way at exit.
+TEST(CudaExitTest, AFailedLoadDoesNotDisturbTheExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(exit_after_a_failed_load(), ::testing::ExitedWithCode(0), "^$");
 }
 
 struct ReleasedAtExit {

@@ -115,6 +115,7 @@ TEST(RecordFile, MergesInAnyOrder) {
 
 /// A record cut off at any byte costs that record alone, whether something follows it or not.
 TEST(RecordFile, UnfinishedRecordsAreSkipped) {
+  const test::Warnings silent;
   const std::string whole = file_of({make_record("first\n")}), last = to_text(make_record("int x;\nint y;"));
   for (std::size_t cut = 1; cut + 1 < last.size(); ++cut) {
     RecordSet set;
@@ -125,6 +126,58 @@ TEST(RecordFile, UnfinishedRecordsAreSkipped) {
     followed.add_text(whole + last.substr(0, cut) + "\n" + to_text(make_record("third")), "trace.kiln");
     ASSERT_EQ(followed.kernels().size(), 2u) << last.substr(0, cut);
     EXPECT_EQ(followed.unfinished(), 1u) << last.substr(0, cut);
+  }
+}
+
+/// As a kiln wrote it that did not separate: what follows a cut record in its last line is found.
+TEST(RecordFile, ARecordJoinedToAnUnfinishedOneIsRead) {
+  const test::Warnings silent;
+  const std::string whole = file_of({make_record("first\n")}), last = to_text(make_record("int x;\nint y;"));
+  const RecordedKernel third = make_record("third");
+  for (std::size_t cut = 1; cut + 1 < last.size(); ++cut) {
+    const std::string text = whole + last.substr(0, cut) + to_text(third);
+    RecordSet set;
+    set.add_text(text, "trace.kiln");
+    ASSERT_EQ(set.kernels().size(), 2u) << last.substr(0, cut);
+    EXPECT_TRUE(set.kernels()[0].identity == third.identity || set.kernels()[1].identity == third.identity);
+    EXPECT_EQ(set.unfinished(), 1u) << last.substr(0, cut);
+    std::string names;
+    for_each_record_name(text, [&](std::string_view identity, std::string_view) { names += identity; });
+    EXPECT_NE(names.find(to_hex(third.identity)), names.npos) << last.substr(0, cut);
+    EXPECT_EQ(names.find(to_hex(make_record("int x;\nint y;").identity)), names.npos) << last.substr(0, cut);
+  }
+}
+
+/// One warning per file says what was lost, and how to get it.
+TEST(RecordFile, UnfinishedRecordsAreNamedInOneWarning) {
+  test::Warnings warnings;
+  const std::string last = to_text(make_record("int x;\nint y;"));
+  RecordSet set;
+  set.add_text(file_of({make_record("a")}) + last.substr(0, last.size() / 2) + "\n" + to_text(make_record("b")) +
+                   last.substr(0, 30),
+               "trace.kiln");
+  EXPECT_EQ(set.kernels().size(), 2u);
+  ASSERT_EQ(warnings.texts().size(), 1u);
+  const std::string text = warnings.texts()[0];
+  EXPECT_NE(text.find("trace.kiln: 2 records were never finished"), text.npos) << text;
+  EXPECT_NE(text.find("line 14, a * x + y: f32[contiguous], saxpy (model.cpp:12)"), text.npos) << text;
+  EXPECT_NE(text.find("KILN_RECORD=trace.kiln"), text.npos) << text;
+}
+
+/// An editor on Windows turned every line end, or some: the message says so.
+TEST(RecordFile, CrLfIsNamed) {
+  const std::string text = file_of({make_record("first\nsecond\n")});
+  const auto with_crlf = [&](std::size_t from) {
+    std::string changed;
+    for (std::size_t i = 0; i < text.size(); ++i)
+      changed += text[i] == '\n' && i >= from ? "\r\n" : std::string(1, text[i]);
+    return changed;
+  };
+  for (const std::size_t from : {std::size_t{0}, std::size_t{20}, text.find("source")}) {
+    const std::string message = refusal(with_crlf(from));
+    EXPECT_TRUE(message.starts_with("trace.kiln:")) << message;
+    EXPECT_NE(message.find("CR LF"), message.npos) << message;
+    EXPECT_NE(message.find("sed -i 's/\\r$//' trace.kiln"), message.npos) << message;
   }
 }
 
@@ -186,6 +239,33 @@ TEST_F(RecorderTest, EachKernelStandsInTheFileOnce) {
   for_each_record_name(text, [&](std::string_view, std::string_view) { ++count; });
   EXPECT_EQ(count, 2u);
   EXPECT_EQ(text.find(record_header()), text.rfind(record_header()));
+}
+
+/// Rule: whatever a killed process left at the end, the next process's records can be read, also if the first kernel
+/// that it uses is in the file already and is not written again.
+TEST_F(RecorderTest, AnyUnfinishedTailCostsThatRecordAlone) {
+  const test::Warnings silent;
+  const test::Variable set("KILN_RECORD", path.c_str());
+  const std::string whole = file_of({make_record("known")}), cut_one = to_text(make_record("cut\nhere"));
+  for (std::size_t cut = 1; cut + 1 < cut_one.size(); ++cut) {
+    test::write_text(path, whole + cut_one.substr(0, cut));
+    reset_recorder();
+    record_kernel(make_record("known"));
+    record_kernel(make_record("new"));
+    record_kernel(make_record("cut\nhere"));
+    ASSERT_EQ(recorded().size(), 3u) << cut_one.substr(0, cut);
+  }
+}
+
+TEST_F(RecorderTest, AFileWithCrLfIsNotAppendedToAndTheWarningSaysWhy) {
+  const std::string text = "kiln record 1\r\n";
+  test::write_text(path, text);
+  const test::Variable set("KILN_RECORD", path.c_str());
+  test::Warnings warnings;
+  record_kernel(make_record("a"));
+  EXPECT_EQ(test::read_text(path), text);
+  ASSERT_EQ(warnings.texts().size(), 1u);
+  EXPECT_NE(warnings.texts()[0].find("CR LF"), std::string::npos) << warnings.texts()[0];
 }
 
 TEST_F(RecorderTest, ThreadsAndProcessesAppendToOneFile) {

@@ -26,10 +26,9 @@ TEST(StorageTest, CpuMemoryIsAlignedAndNeverNullEvenWhenEmpty) {
 
 TEST(StorageTest, BorrowedMemoryIsNotFreedAndItsDeleterRunsOnce) {
   int value = 7, deleted = 0;
-  Storage* const storage = borrow_storage({DeviceKind::cpu, 0}, &value, sizeof value);
+  const auto deleter = [](void* context) { ++*static_cast<int*>(context); };
+  Storage* const storage = borrow_storage({DeviceKind::cpu, 0}, &value, sizeof value, deleter, &deleted);
   EXPECT_TRUE(storage->borrowed);
-  storage->deleter = [](void* context) { ++*static_cast<int*>(context); };
-  storage->deleter_context = &deleted;
   note_use(*storage, nullptr);
   EXPECT_EQ(deleted, 0);
   destroy_storage(storage);
@@ -140,22 +139,6 @@ TEST_F(CudaStorageTest, HandleOfADestroyedStreamThatIsSeenAgainIsAlive) {
   destroy_storage(storage);
   EXPECT_EQ(order(), (std::vector<std::string>{"cuEventRecord stream=99", "cuStreamWaitEvent stream=0",
                                                "cuMemFreeAsync stream=0"}));
-}
-
-TEST_F(CudaStorageTest, DeleterOfBorrowedMemoryRunsAfterTheLastUse) {
-  NativeStream stream = gpu_.create_stream();
-  Storage* const storage = borrow_storage(device_, this, 64);
-  storage->deleter = [](void* context) {
-    static_cast<fake::FakeDriver*>(context)->calls.push_back("cuMemFreeAsync deleter");
-  };
-  storage->deleter_context = fake_;
-  note_use(*storage, stream);
-  note_use(*storage, nullptr);
-  destroy_storage(storage);
-  EXPECT_EQ(fake_->count("cuEventSynchronize"), 2);
-  ASSERT_FALSE(fake_->calls.empty());
-  EXPECT_EQ(fake_->calls.back(), "cuMemFreeAsync deleter");
-  gpu_.destroy_stream(stream);
 }
 
 TEST_F(CudaStorageTest, ManyThreadsNoteUsesOfOneArray) {

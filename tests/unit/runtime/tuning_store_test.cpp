@@ -80,10 +80,14 @@ TEST_F(TuningStoreTest, ADirectoryThatOthersCanWriteIsNotRead) {
   TuningStore(settings()).publish(record_of(1));
   const std::string place = TuningStore(settings()).directory();
   ASSERT_EQ(::chmod(place.c_str(), 0777), 0);
+  test::Warnings warnings;
   TuningStore reader(settings());
   EXPECT_FALSE(reader.find(record_of(1).key));
   EXPECT_FALSE(reader.publish(record_of(2)));
   EXPECT_EQ(reader.find(record_of(2).key), record_of(2)) << "in memory";
+  ASSERT_EQ(warnings.texts().size(), 1u) << "once, for reading and writing";
+  EXPECT_NE(warnings.texts()[0].find(place), std::string::npos) << warnings.texts()[0];
+  EXPECT_NE(warnings.texts()[0].find("its mode is 0777"), std::string::npos) << warnings.texts()[0];
 }
 
 /// Rule: processes that publish at the same time lose nothing, and what they leave are whole records.

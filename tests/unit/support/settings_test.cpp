@@ -41,6 +41,22 @@ TEST(SettingsTest, ValueDefaultAndEmpty) {
   EXPECT_THROW(setting("KILN_NOT_LISTED"), InternalError);
 }
 
+/// Rule: relative paths are those of the directory in which settings are first read, also after a chdir; a record's
+/// name may hold a colon, a list of bundles is taken apart at colons.
+TEST(SettingsTest, RelativePathsStayWhereTheyWereAfterAChangeOfDirectory) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const test::TemporaryDirectory elsewhere;
+  const Variable record("KILN_RECORD", "out/a:b.kiln"), cache("KILN_CACHE_DIR", "/absolute"), debug("KILN_DEBUG", "0");
+  const Variable bundles("KILN_BUNDLE", "a.klb:/b.klb:c/d.klb");
+  std::filesystem::current_path(elsewhere.path);
+  const std::string record_after = setting("KILN_RECORD"), bundles_after = setting("KILN_BUNDLE");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(record_after, before.string() + "/out/a:b.kiln");
+  EXPECT_EQ(bundles_after, before.string() + "/a.klb:/b.klb:" + before.string() + "/c/d.klb");
+  EXPECT_EQ(setting("KILN_CACHE_DIR"), "/absolute");
+  EXPECT_EQ(setting("KILN_DEBUG"), "0");
+}
+
 TEST(SettingsTest, UnknownNameIsReportedOnceWithTheNearestKnownOne) {
   Warnings warnings;
   const Variable wrong("KILN_CAHCE_DIR", "/x");

@@ -1,0 +1,187 @@
+"""examples/python/kiln_arrays.py -- arrays of NumPy, PyTorch, CuPy, JAX and Numba as DLPack's tensors, and back: for kiln.py.
+
+Read through DLPack's table of C functions where the library has it (no capsule, no synchronisation, its current stream),
+else through NumPy's or CUDA's array interface or a DLPack capsule.
+"""
+import ctypes as C
+import functools
+import os
+import struct
+import sys
+
+lib, _py = C.CDLL(os.environ.get("LIBKILN", "libkiln.so.0")), C.pythonapi
+lib.kiln_last_error.restype = C.c_char_p
+lib.kiln_launch.argtypes = [C.c_void_p, C.c_void_p, *[C.c_void_p, C.c_size_t] * 3]
+lib.kiln_launch_new.argtypes = lib.kiln_launch.argtypes
+lib.kiln_stream_order.argtypes = [C.c_int64, C.c_void_p, C.c_void_p]  # a kiln_dl_device is passed in one register
+_CPU, _CUDA = 1, 2
+_TENSOR = struct.Struct("=QiiiBBHQQQ")  # DLTensor: data, device type and number, ndim, code, bits, lanes, shape, strides, offset
+SLOT = _TENSOR.size + 16 * 8  # a tensor with its shape and strides
+_LETTERS = "iuf?Vcb"  # NumPy's kinds by DLPack's type codes; 3 is none
+_TYPESTR = {f"<{_LETTERS[c]}{b // 8}": (c, b) for c in (0, 1, 2, 5) for b in (8, 16, 32, 64, 128)}
+_TYPESTR.update({"|b1": (6, 8), "|i1": (0, 8), "|u1": (1, 8), "<V2": (4, 16)})
+readers = {}  # by class
+
+
+class Error(RuntimeError):
+    """What kiln has to say about a call that failed."""
+
+
+def check(status):
+    if status:
+        raise Error(lib.kiln_last_error().decode())
+
+
+# A reader writes a DLTensor to an address and returns what keeps it alive, whether it is read-only, and the stream.
+_Capsule = C.PYFUNCTYPE(C.c_void_p, C.c_void_p, C.c_char_p)
+_get_pointer, _is_valid = _Capsule(("PyCapsule_GetPointer", _py)), _Capsule(("PyCapsule_IsValid", _py))
+_Destructor, _Deleter = C.PYFUNCTYPE(None, C.c_void_p), C.CFUNCTYPE(None, C.c_void_p)
+_new_capsule = C.PYFUNCTYPE(C.py_object, C.c_void_p, C.c_char_p, _Destructor)(("PyCapsule_New", _py))
+
+
+def _word(address):
+    return C.c_uint64.from_address(address).value
+
+
+def _delete(managed, place):
+    if _word(managed + place):
+        _Deleter(_word(managed + place))(managed)
+
+
+def _through_table(api):
+    """DLPack's table of C functions (1.3): no capsule, no synchronisation, the stream included."""
+    table = _get_pointer(id(api), b"dlpack_exchange_api")
+    fill = C.PYFUNCTYPE(C.c_int, C.py_object, C.c_void_p)(_word(table + 40))
+    ask = C.CFUNCTYPE(C.c_int, C.c_int, C.c_int32, C.c_void_p)(_word(table + 48))
+
+    def read(x, at, stream):
+        if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            raise Error("this tensor wants a gradient: call kiln inside of a torch.autograd.Function, or x.detach()")
+        fill(x, at)
+        if stream is None and C.c_int32.from_address(at + 8).value == _CUDA:
+            current = C.c_uint64()
+            ask(_CUDA, C.c_int32.from_address(at + 12), C.addressof(current))
+            stream = current.value
+        return x, False, stream
+    return read
+
+
+@functools.lru_cache(None)
+def _packer(rank):
+    return struct.Struct(f"=QiiiBBHQQQ{rank}q{rank}q").pack
+
+
+def _through_interface(x, at, stream):
+    """NumPy's array interface, or CUDA's: numbers in a dictionary."""
+    on_gpu = not hasattr(x, "__array_interface__")
+    d = x.__cuda_array_interface__ if on_gpu else x.__array_interface__
+    shape, steps, typestr = d["shape"], d.get("strides"), d["typestr"]
+    if typestr not in _TYPESTR or d.get("mask") is not None or len(shape) > 8:
+        raise Error(f"kiln has no elements of type {typestr}, no masked arrays, and at most 8 axes")
+    rank, device, (code, bits) = len(shape), 0, _TYPESTR[typestr]
+    if steps and any(s * 8 % bits for s in steps):
+        raise Error(f"strides {steps} are not multiples of an element's {bits // 8} bytes")
+    strides = [s * 8 // bits for s in steps] if steps else shape
+    if on_gpu:
+        root, producer = type(x).__module__.partition(".")[0], d.get("stream")
+        device = x.device.id if root == "cupy" else sys.modules["numba.cuda"].get_current_device().id
+        stream = stream if stream is not None else sys.modules["cupy"].cuda.get_current_stream().ptr if root == "cupy" else 1
+        if producer is not None and producer != stream:
+            check(lib.kiln_stream_order(_CUDA | device << 32, producer, stream))
+    packed = _packer(rank)(d["data"][0] or 0, _CUDA if on_gpu else _CPU, device, rank, code, bits, 1, at + 48,
+                           at + 48 + 8 * rank if steps else 0, 0, *shape, *strides)
+    C.memmove(at, packed, len(packed))
+    return x, d["data"][1], stream
+
+
+def _through_capsule(x, at, stream):
+    (kind, index), is_torch = map(int, x.__dlpack_device__()), type(x).__module__.startswith("torch")
+    if kind == _CUDA and stream is None:
+        stream = sys.modules["torch"].cuda.current_stream(index).cuda_stream if is_torch else 1
+    wanted = None if kind != _CUDA else -1 if is_torch else stream or 1
+    try:
+        capsule = x.__dlpack__(stream=wanted, max_version=(1, 1))
+    except TypeError:  # from before DLPack 1.0
+        capsule = x.__dlpack__(stream=wanted)
+    versioned = _is_valid(id(capsule), b"dltensor_versioned")
+    managed = _get_pointer(id(capsule), b"dltensor_versioned" if versioned else b"dltensor")
+    if versioned and C.c_uint32.from_address(managed).value != 1:
+        raise Error("a tensor of another major version of DLPack than 1")
+    C.memmove(at, managed + (32 if versioned else 0), _TENSOR.size)
+    return capsule, bool(versioned and _word(managed + 24) & 1), stream
+
+
+def reader_of(kind):
+    return readers.setdefault(kind, _new_reader(kind))
+
+
+def _new_reader(kind):
+    api, root = getattr(kind, "__dlpack_c_exchange_api__", None), kind.__module__.partition(".")[0]
+    if api is not None:
+        return _through_table(api)
+    if root == "numpy" or (root in ("cupy", "numba", "numba_cuda") and hasattr(kind, "__cuda_array_interface__")):
+        return _through_interface
+    if hasattr(kind, "__dlpack__"):
+        return _through_capsule
+    raise TypeError(f"kiln takes arrays and Python numbers, not {kind.__name__}")
+
+
+class Result:
+    """A new array in memory of kiln's, for any library that reads DLPack or the CUDA array interface."""
+
+    def __init__(self, managed, stream):
+        self._managed, self._stream = managed, stream
+        self._tensor = _TENSOR.unpack(C.string_at(managed + 32, _TENSOR.size))
+
+    def __del__(self):
+        if self._managed:
+            _delete(self._managed, 16)
+
+    def __dlpack_device__(self):
+        return self._tensor[1:3]
+
+    def __dlpack__(self, *, stream=None, max_version=None, **_):
+        if self._tensor[1] == _CUDA and stream != -1:
+            check(lib.kiln_stream_order(_CUDA | self._tensor[2] << 32, self._stream, stream))
+        managed, self._managed = self._managed, None
+        if max_version and max_version[0] >= 1:
+            return _new_capsule(managed, b"dltensor_versioned", _free_unused)
+        old = C.create_string_buffer(_TENSOR.pack(*self._tensor) + struct.pack("=QQ", managed, _address_of_free_legacy), 64)
+        _legacy[managed] = old
+        return _new_capsule(C.addressof(old), b"dltensor", _free_unused)
+
+    @property
+    def __cuda_array_interface__(self):
+        data, _, _, rank, code, bits, _, shape, strides, _ = self._tensor
+        numbers = [(C.c_int64 * rank).from_address(a) if rank else () for a in (shape, strides)]
+        return {"version": 3, "shape": tuple(numbers[0]), "strides": tuple(s * bits // 8 for s in numbers[1]),
+                "typestr": f"<{_LETTERS[code]}{bits // 8}", "data": (data, False), "stream": self._stream or 1}
+
+
+_legacy = {}  # tensors in the form from before DLPack 1.0 that consumers still have
+
+
+@_Deleter
+def _free_legacy(address):
+    managed = _word(address + 48)
+    _delete(managed, 16)
+    _legacy.pop(managed, None)
+
+
+@_Destructor
+def _free_unused(capsule):
+    for name, place in ((b"dltensor_versioned", 16), (b"dltensor", 56)):
+        if _is_valid(capsule, name):  # consumers rename what they take
+            _delete(_get_pointer(capsule, name), place)
+
+
+_address_of_free_legacy = C.cast(_free_legacy, C.c_void_p).value
+
+
+def give(result, like):
+    """The result as an array of the library that `like` is of."""
+    root = type(like).__module__.partition(".")[0]
+    if root in ("numba", "numba_cuda"):
+        return sys.modules["numba.cuda"].as_cuda_array(result)
+    module = sys.modules["jax"].dlpack if root in ("jax", "jaxlib") else sys.modules.get(root)
+    return module.from_dlpack(result) if hasattr(module, "from_dlpack") else result

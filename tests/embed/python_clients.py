@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""tests/embed/python_clients.py -- examples/python/kiln.py on the CPU, with NumPy, PyTorch and JAX, whichever can be imported.
+
+LIBKILN names libkiln.so. References are the libraries' own float64. Exits with 77 without NumPy; classes skip and say why.
+"""
+import array as standard_array
+import os
+import pathlib
+import shutil
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"))
+os.environ.setdefault("KILN_DEVICE", "cpu")
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: this Python has no NumPy; ./run deps installs it into build/venv")
+    sys.exit(77)
+import kiln
+
+
+def optional(name):
+    try:
+        return __import__(name)
+    except ImportError:
+        return None
+
+
+torch, jax = optional("torch"), optional("jax")
+
+
+@kiln.jit
+def softmax(x):
+    e = kiln.exp(x - kiln.max(x, -1, keepdims=True))
+    return e / kiln.sum(e, -1, keepdims=True)
+
+
+@kiln.jit
+def axpy(a, x, y):
+    return a * x + y
+
+
+def reference_softmax(x):
+    e = np.exp(np.float64(x) - np.float64(x).max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+class NumPy(unittest.TestCase):
+    def setUp(self):
+        self.x = np.random.default_rng(1).standard_normal((5, 7)).astype(np.float32)
+
+    def test_traced_functions_and_views(self):
+        for x in (self.x, self.x.T, self.x[::-1, ::2], self.x[:, None, :], np.broadcast_to(self.x[0], (3, 7))):
+            result = softmax(x)
+            self.assertIsInstance(result, np.ndarray)
+            np.testing.assert_allclose(result, reference_softmax(x), rtol=1e-5)
+
+    def test_numbers_are_run_time_parameters(self):
+        for a in (2.0, -0.5, 3):
+            np.testing.assert_allclose(axpy(a, self.x, self.x), a * self.x + self.x, rtol=1e-6)
+        self.assertEqual(len([k for k in axpy._kernels if k[0] == 12 and k[1] == (2, 2, 32)]), 1, "one trace for all floats")
+
+    def test_out_and_in_place(self):
+        y = np.ones((5, 7), np.float32)
+        self.assertIs(axpy(2.0, self.x, y, out=y), y)
+        np.testing.assert_allclose(y, 2 * self.x + 1, rtol=1e-6)
+        with self.assertRaisesRegex(kiln.Error, "shape"):
+            axpy(2.0, self.x, self.x, out=np.empty((4, 4), np.float32))
+
+    def test_read_only_arrays_are_read_and_not_written(self):
+        self.x.flags.writeable = False
+        np.testing.assert_allclose(axpy(1.0, self.x, self.x), 2 * self.x)
+        with self.assertRaisesRegex(kiln.Error, "read-only"):
+            axpy(1.0, self.x, self.x, out=self.x)
+
+    def test_lazy_expressions(self):
+        x = kiln.array(self.x)
+        np.testing.assert_allclose((x * 2 + self.x).eval(), 3 * self.x, rtol=1e-6)
+        np.testing.assert_allclose((self.x[0] - kiln.sqrt(abs(x))).eval(), self.x[0] - np.sqrt(abs(self.x)), rtol=1e-5)
+        np.testing.assert_allclose(kiln.mean(x.T[1:, ::2] * x.T[1:, ::2], axis=0).eval(), (self.x.T[1:, ::2] ** 2).mean(0), rtol=1e-5)
+        np.testing.assert_array_equal(x.eval(), self.x)
+        np.testing.assert_array_equal((x > 0).astype("int32").eval(), (self.x > 0).astype(np.int32))
+
+    def test_every_type_there_and_back(self):
+        for name in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split():
+            x = np.array([0, 1, 1, 0], name)
+            result = kiln.jit(lambda v: kiln.where(v == v, v, v))(x)
+            self.assertEqual(result.dtype, x.dtype)
+            np.testing.assert_array_equal(result, x)
+
+    def test_several_results_reductions_scans_and_constants(self):
+        @kiln.jit
+        def moments(x, axis=0):
+            return kiln.mean(x, axis), kiln.var(x, axis, ddof=1), kiln.cumsum(x, axis=axis), kiln.argmax(x, axis)
+        for axis in (0, 1):
+            mean, var, cumsum, argmax = moments(self.x, axis=axis)
+            wide = np.float64(self.x)
+            np.testing.assert_allclose(mean, wide.mean(axis), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(var, wide.var(axis, ddof=1), rtol=1e-5)
+            np.testing.assert_allclose(cumsum, wide.cumsum(axis), rtol=1e-5, atol=1e-6)
+            np.testing.assert_array_equal(argmax, self.x.argmax(axis))
+
+    def test_scalars_empty_arrays_and_mistakes(self):
+        self.assertEqual(float(axpy(2.0, np.float32(3), np.array(4, np.float32))), 10)
+        self.assertEqual(axpy(2.0, np.empty((0, 3), np.float32), np.empty((0, 3), np.float32)).shape, (0, 3))
+        with self.assertRaisesRegex(kiln.Error, "shape|broadcast"):
+            axpy(1.0, self.x, np.ones(4, np.float32))
+        with self.assertRaisesRegex(TypeError, "not str"):
+            axpy("1", self.x, self.x)
+        with self.assertRaisesRegex(kiln.Error, ">f4"):
+            axpy(1.0, self.x.astype(">f4"), self.x)
+        with self.assertRaisesRegex(TypeError, "kiln.where"):
+            kiln.jit(lambda v: v if v > 0 else -v)(self.x)
+        np.testing.assert_allclose(axpy(1.0, self.x, self.x), 2 * self.x)
+
+    def test_results_outlive_their_calls_and_are_freed_once(self):
+        results = [axpy(float(i), self.x, self.x) for i in range(50)]
+        for i, result in enumerate(results):
+            np.testing.assert_allclose(result, (i + 1) * self.x, rtol=1e-5)
+        raw = kiln.arrays.Result  # dropped unconsumed, as a capsule that nobody takes, and in the form before 1.0
+        give, kept = kiln.arrays.give, []
+        try:
+            kiln.arrays.give = lambda result, like: kept.append(result) or result
+            for _ in range(3):
+                axpy(1.0, self.x, self.x)
+        finally:
+            kiln.arrays.give = give
+        self.assertIsInstance(kept[0], raw)
+        del kept[0]
+        kept.pop().__dlpack__(max_version=(1, 0))
+        kept.pop().__dlpack__()
+        self.assertEqual(kiln.arrays._legacy, {})
+
+    def test_many_threads_call_one_function(self):
+        function, wrong = kiln.jit(lambda x, a: kiln.tanh(x) * a), []
+
+        def work(seed):
+            x = np.random.default_rng(seed).standard_normal((40, 30)).astype(np.float32)
+            for i in range(100):
+                if not np.allclose(function(x, float(i)), np.tanh(x) * i, rtol=1e-5, atol=1e-5):
+                    wrong.append((seed, i))
+        threads = [threading.Thread(target=work, args=(s,)) for s in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_unknown_classes_are_refused(self):
+        with self.assertRaisesRegex(TypeError, "not array"):
+            axpy(1.0, standard_array.array("f", [1, 2]), self.x)
+
+
+@unittest.skipUnless(torch, "this Python has no torch: pip install torch into ~/.cache/kiln-clients/venv")
+class PyTorch(unittest.TestCase):
+    def test_results_are_tensors(self):
+        x = torch.randn(4, 6).t()
+        result = axpy(0.5, x, x)
+        self.assertIsInstance(result, torch.Tensor)
+        torch.testing.assert_close(result, 1.5 * x)
+        half = torch.randn(33).to(torch.bfloat16)
+        doubled = kiln.jit(lambda v: v * 2)(half)
+        self.assertEqual(doubled.dtype, torch.bfloat16)
+        torch.testing.assert_close(doubled, half * 2)
+        torch.testing.assert_close(axpy(2.0, x, x.clone(), out=torch.empty(6, 4)), 3 * x)
+
+    def test_backward_in_kiln(self):
+        torch.manual_seed(1)
+        forward = kiln.jit(lambda x, b: kiln.sigmoid(x + b) * x)
+
+        @kiln.jit
+        def backward(x, b, gradient):
+            s = kiln.sigmoid(x + b)
+            db = gradient * x * s * (1 - s)
+            return db + gradient * s, kiln.sum(db, 0)
+
+        class Gate(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x, b):
+                context.save_for_backward(x, b)
+                return forward(x, b)
+
+            @staticmethod
+            def backward(context, gradient):
+                return backward(*context.saved_tensors, gradient.contiguous())
+
+        x = torch.randn(8, 5, dtype=torch.float64, requires_grad=True)
+        b = torch.randn(5, dtype=torch.float64, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(Gate.apply, (x, b)))
+        Gate.apply(x, b).square().sum().backward()
+        got = x.grad.clone(), b.grad.clone()
+        x.grad = b.grad = None
+        (torch.sigmoid(x + b) * x).square().sum().backward()
+        torch.testing.assert_close(got, (x.grad, b.grad))
+        with self.assertRaisesRegex(kiln.Error, "autograd.Function"):
+            forward(x, b)
+
+
+@unittest.skipUnless(jax, "this Python has no jax: pip install jax into ~/.cache/kiln-clients/venv")
+class Jax(unittest.TestCase):
+    def test_arrays_there_and_back(self):
+        x = jax.numpy.arange(12, dtype=jax.numpy.float32).reshape(3, 4)
+        result = axpy(0.5, x, x)
+        self.assertIsInstance(result, jax.Array)
+        np.testing.assert_allclose(result, 1.5 * np.asarray(x))
+        np.testing.assert_allclose(jax.jit(lambda v: v + 1)(softmax(x)), reference_softmax(np.asarray(x)) + 1, rtol=1e-5)
+
+    @unittest.skipUnless(shutil.which("g++") and hasattr(jax, "ffi"), "needs g++ and a jax with jax.ffi")
+    def test_custom_call_inside_of_jit(self):
+        import xla_call
+        xla_call.register(jax)
+        fused = kiln.jit(lambda x, y, a: kiln.tanh(x * a) + y)
+        x = jax.numpy.arange(12, dtype=jax.numpy.float32).reshape(3, 4)
+
+        @jax.jit
+        def program(x, y):
+            like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+            return xla_call.operation(jax, fused, like, x * 2, y, scalars=(0.25,)) - 1
+        np.testing.assert_allclose(program(x, x[0]), np.tanh(np.asarray(x) * 0.5) + np.asarray(x[0]) - 1, rtol=1e-5, atol=1e-6)
+
+
+if __name__ == "__main__":
+    unittest.main()
