@@ -98,7 +98,8 @@ void write_to_host(int level, std::string_view message, void* context) {
   const Log& to = *static_cast<const Log*>(context);
   try {
     to.log(to.context, level, std::string(message).c_str());
-  } catch (...) {  // a log that throws cannot be told about
+  } catch (...) {
+    return;  // a log that throws cannot be told about
   }
 }
 
