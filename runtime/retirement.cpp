@@ -132,7 +132,12 @@ void watch() {
   Waiting& w = *current;
   std::unique_lock lock(w.mutex);
   auto pause = std::chrono::microseconds(first_pause);
+  const Backend* relaxed = nullptr;
   while (w.first && !w.stopping) {
+    if (w.first->backend != relaxed) {
+      w.first->backend->relax_captures();  // deleters ask drivers what would end a capture of the host's threads
+      relaxed = w.first->backend;
+    }
     Storage* const finished = take_finished(w);
     if (!finished) {
       w.changed.wait_for(lock, pause);

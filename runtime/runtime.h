@@ -116,6 +116,8 @@ class Backend {
   virtual float elapsed_if_done(void* begin, void* end) { return elapsed_ms(begin, end); }
   /// Whether the work before `event` is done, without waiting. Disturbs no capture of any thread.
   virtual bool is_done(void* /*event*/) { return true; }
+  /// For threads of the library's own: from here on nothing that this thread calls ends a capture of another thread.
+  virtual void relax_captures() {}
   /// The context that work of `stream` runs in; null on devices that have none. For record_fence.
   virtual void* context_of(NativeStream /*stream*/) { return nullptr; }
   /// A new event after the work that `stream` has so far, recorded in that context, whichever is current.

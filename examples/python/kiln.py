@@ -40,16 +40,26 @@ def _list(kind, items):
     return (kind * len(items))(*items), C.c_size_t(len(items))
 
 
+def _dtype_name(dtype):
+    """Of a name, a Python type, or what NumPy, PyTorch, CuPy and JAX have for one."""
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+    name = {"int": "int64", "float": "float64", "complex": "complex128", "bool_": "bool"}.get(name, name)
+    if name not in DTYPES:
+        raise TypeError(f"kiln has no elements of type {name}; it has {', '.join(DTYPES)}")
+    return name
+
+
 # ------------------------------------------------------------------ expressions
 class Expression:
     """What operators and functions make: a value of a traced function, or a lazy expression over arrays."""
     __array_ufunc__ = None  # NumPy leaves operators to us
     __hash__ = object.__hash__
+    __iter__ = None  # else Python would ask for x[0], x[1], ... without end
     T = property(lambda self: self._make("transpose", (self,), ()))
 
     def __getitem__(self, items): return self._make("slice", (self,), items if isinstance(items, tuple) else (items,))
     def __bool__(self): raise TypeError("a value has many elements: use kiln.where(condition, a, b)")
-    def astype(self, dtype): return self._make("cast", (self,), str(getattr(dtype, "name", dtype)).rpartition(".")[2])
+    def astype(self, dtype): return self._make("cast", (self,), _dtype_name(dtype))
 
 
 for _name in "transpose reshape squeeze unsqueeze flip".split():
@@ -107,7 +117,9 @@ class Value(Expression):
                                      settings[1], 0, 0, 0, settings[2])
             return self._emit("kiln_graph_reduce", C.c_int32(1 + _REDUCTIONS.index(name)), me, C.byref(options))
         if name in _SCANS:
-            return self._emit("kiln_graph_scan", C.c_int32(1 + _SCANS.index(name)), me, C.c_int32((settings[0] or (0,))[0]))
+            if settings[0] is None:  # as NumPy: over the elements in C order
+                return self._make("reshape", (), (-1,))._make(name, (), (0,))
+            return self._emit("kiln_graph_scan", C.c_int32(1 + _SCANS.index(name)), me, C.c_int32(settings[0][0]))
         if name == "cast":
             return self._emit("kiln_graph_cast", me, C.c_int32(DTYPES.index(settings[0])))
         if name in ("transpose", "reshape", "squeeze", "unsqueeze", "flip"):
@@ -167,7 +179,9 @@ def _scalar(number):
     kind = type(number)
     if kind is float: return 12, C.c_double(number)
     if kind is bool: return 0, C.c_uint8(number)
-    if kind is int: return 4, C.c_int64(number)
+    if kind is int and -2**63 <= number < 2**63: return 4, C.c_int64(number)
+    if kind is int and 0 <= number < 2**64: return 8, C.c_uint64(number)
+    if kind is int: raise OverflowError(f"{number} fits no integer of 64 bits; write a float")
     if kind is complex: return 14, (C.c_double * 2)(number.real, number.imag)
     raise TypeError(f"kiln takes arrays and Python numbers, not {kind.__name__}")
 
@@ -180,6 +194,13 @@ class _Scratch:
         self.base = C.addressof(self.memory)
         self.pointers = (C.c_void_p * _SLOTS)(*range(self.base, self.base + _SLOT * _SLOTS, _SLOT))
         self.outputs = C.addressof(self.pointers)
+
+
+def _constant(name, value):
+    """What tells this constant from others in the key of a trace: 1, 1.0, True and -0.0, 0.0 are not the same."""
+    if hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__"):
+        raise TypeError(f"{name}= is an array, and keyword arguments are constants of the trace: give arrays by position")
+    return name, type(value), repr(value) if isinstance(value, (bool, int, float, complex, str, tuple, list)) else value
 
 
 _scratch, _numbers, readers = [], {float, int, bool, complex}, arrays.readers
@@ -195,7 +216,7 @@ class Jit:
 
     def __call__(self, *arguments, out=None, stream=None, **constants):
         if hasattr(stream, "__cuda_stream__"):
-            stream = stream.__cuda_stream__()[1]
+            stream = arrays.kept_stream(stream, None)
         if len(arguments) + (len(out) if isinstance(out, (tuple, list)) else 1) > _SLOTS:
             raise Error(f"more than {_SLOTS} arrays in one call")
         scratch = _scratch.pop() if _scratch else _Scratch()
@@ -212,7 +233,7 @@ class Jit:
             alive.append(keep)
             key.append(_kind(scratch.memory, at - scratch.base + 16))
             like, count, at = x if like is None else like, count + 1, at + _SLOT
-        signature = tuple(key) if not constants else (*key, *sorted(constants.items()))
+        signature = tuple(key) if not constants else (*key, *(_constant(*c) for c in sorted(constants.items())))
         kernel, results = self._kernels.get(signature) or self._trace(signature, key, constants)
         numbers = (C.c_void_p * len(scalars))(*map(C.addressof, scalars)) if scalars else None
         if out is None:
@@ -250,6 +271,8 @@ class Jit:
             outputs = self._function(*values, **constants)
             outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
             for output in outputs:
+                if not isinstance(output, Value):
+                    raise TypeError(f"a traced function returns values that its arguments lead to, not {type(output).__name__}")
                 _check(_lib.kiln_graph_output(graph, C.c_uint32(output._number)))
             _check(_lib.kiln_kernel_create(graph, None, C.byref(kernel)))
         finally:

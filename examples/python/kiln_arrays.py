@@ -21,6 +21,7 @@ _LETTERS = "iuf?Vcb"  # NumPy's kinds by DLPack's type codes; 3 is none
 _TYPESTR = {f"<{_LETTERS[c]}{b // 8}": (c, b) for c in (0, 1, 2, 5) for b in (8, 16, 32, 64, 128)}
 _TYPESTR.update({"|b1": (6, 8), "|i1": (0, 8), "|u1": (1, 8), "<V2": (4, 16)})
 readers = {}  # by class
+_streams = {}  # by number: results may outlive the program's last reference to the stream that they were made on
 
 
 class Error(RuntimeError):
@@ -30,6 +31,12 @@ class Error(RuntimeError):
 def check(status):
     if status:
         raise Error(lib.kiln_last_error().decode())
+
+
+def kept_stream(stream, attribute):
+    number = getattr(stream, attribute) if attribute else stream.__cuda_stream__()[1]
+    _streams[number] = stream
+    return number
 
 
 # A reader writes a DLTensor to an address and returns what keeps it alive, whether it is read-only, and the stream.
@@ -85,7 +92,8 @@ def _through_interface(x, at, stream):
     if on_gpu:
         root, producer = type(x).__module__.partition(".")[0], d.get("stream")
         device = x.device.id if root == "cupy" else sys.modules["numba.cuda"].get_current_device().id
-        stream = stream if stream is not None else sys.modules["cupy"].cuda.get_current_stream().ptr if root == "cupy" else 1
+        if stream is None:
+            stream = kept_stream(sys.modules["cupy"].cuda.get_current_stream(), "ptr") if root == "cupy" else 1
         if producer is not None and producer != stream:
             check(lib.kiln_stream_order(_CUDA | device << 32, producer, stream))
     packed = _packer(rank)(d["data"][0] or 0, _CUDA if on_gpu else _CPU, device, rank, code, bits, 1, at + 48,
@@ -117,6 +125,8 @@ def reader_of(kind):
 
 def _new_reader(kind):
     api, root = getattr(kind, "__dlpack_c_exchange_api__", None), kind.__module__.partition(".")[0]
+    if any(c.__name__ == "MaskedArray" for c in kind.__mro__):
+        raise TypeError("a masked array would lose its mask: pass x.filled(value), or its data and mask as two arrays")
     if api is not None:
         return _through_table(api)
     if root == "numpy" or (root in ("cupy", "numba", "numba_cuda") and hasattr(kind, "__cuda_array_interface__")):

@@ -59,6 +59,7 @@ class CudaBackend final : public Backend {
   float elapsed_ms(void* begin, void* end) override;
   float elapsed_if_done(void* begin, void* end) override;
   bool is_done(void* event) override;
+  void relax_captures() override;
   void* context_of(NativeStream stream) override;
   void* record_fence(NativeStream stream, void* context) override;
   void bind_thread() override;

@@ -91,6 +91,11 @@ bool CudaBackend::is_done(void* event) {
   return true;
 }
 
+void CudaBackend::relax_captures() {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver().exchange_capture_mode(&mode);
+}
+
 void* CudaBackend::context_of(NativeStream stream) {
   CUcontext context = nullptr;
   const bool is_default = !stream || stream == legacy_stream || stream == per_thread_stream;

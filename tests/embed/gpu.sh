@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 folder=$(realpath "${1:-build/gpu}")
 export LIBKILN=$folder/lib/libkiln.so.0 KILN_DEVICE=cuda:0
-[ -e "$folder/lib/libkiln_xla_call.so" ] && export KILN_XLA_CALL=$folder/lib/libkiln_xla_call.so
+[ -e "$folder/lib/libkiln_xla_call.so" ] && export LIBKILN_XLA_CALL=$folder/lib/libkiln_xla_call.so
 export LD_LIBRARY_PATH=$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}  # what a bare machine lacks of ours
 python=${PYTHON:-python3}
 "$python" -c 'import sys

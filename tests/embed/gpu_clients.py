@@ -173,7 +173,7 @@ class Jax(unittest.TestCase):
             np.testing.assert_allclose(jax.jit(lambda v: v * 2)(result), 2 * jax.nn.softmax(jax.numpy.sin(x) + 1), rtol=1e-4)
             del result
 
-    @unittest.skipUnless("KILN_XLA_CALL" in os.environ, "KILN_XLA_CALL does not name libkiln_xla_call.so")
+    @unittest.skipUnless("LIBKILN_XLA_CALL" in os.environ, "LIBKILN_XLA_CALL does not name libkiln_xla_call.so")
     def test_custom_call_inside_of_jit(self):
         import xla_call
         xla_call.register(jax)

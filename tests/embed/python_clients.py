@@ -51,6 +51,35 @@ class NumPy(unittest.TestCase):
     def setUp(self):
         self.x = np.random.default_rng(1).standard_normal((5, 7)).astype(np.float32)
 
+    def test_python_numbers_keep_their_value(self):
+        times = kiln.jit(lambda x, k: x * k)
+        self.assertEqual(times(np.ones(2, np.uint64), 2**63).tolist(), [2**63] * 2)
+        self.assertEqual(times(np.ones(2, np.int64), -(2**63)).tolist(), [-(2**63)] * 2)
+        for number in (2**64, -(2**63) - 1, 2**70):
+            with self.assertRaises(OverflowError):
+                times(np.ones(3, np.float32), number)
+
+    def test_constants_of_other_types_and_signs_are_other_traces(self):
+        scaled = kiln.jit(lambda x, k=1: x * k)
+        types = [scaled(np.arange(3), k=k).dtype for k in (1, 1.0, True, 1)]
+        self.assertEqual(types, [np.int64, np.float64, np.int64, np.int64])
+        self.assertEqual([bool(np.signbit(scaled(np.ones(1), k=k))[0]) for k in (0.0, -0.0, 0.0)], [False, True, False])
+
+    def test_what_would_lose_something_is_refused(self):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        twice = kiln.jit(lambda v, k=1: v * 2)
+        for call in (lambda: twice(np.ma.masked_array(x, mask=x > 2)), lambda: list(kiln.array(x)), lambda: twice(x, k=x),
+                     lambda: kiln.jit(lambda v: sum(v))(x), lambda: kiln.jit(lambda v: 3)(x), lambda: kiln.array(x).astype("f128")):
+            with self.assertRaises(TypeError):
+                call()
+
+    def test_scans_without_an_axis_and_types_by_their_names(self):
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        np.testing.assert_array_equal(kiln.cumsum(kiln.array(x)).eval(), np.cumsum(x))
+        np.testing.assert_array_equal(kiln.cumsum(kiln.array(x), 1).eval(), np.cumsum(x, 1))
+        for dtype in (np.float64, np.int32, int, float, bool, "float16", x.dtype):
+            self.assertEqual(kiln.array(x).astype(dtype).eval().dtype, np.dtype(dtype))
+
     def test_traced_functions_and_views(self):
         for x in (self.x, self.x.T, self.x[::-1, ::2], self.x[:, None, :], np.broadcast_to(self.x[0], (3, 7))):
             result = softmax(x)

@@ -9,9 +9,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def built_library(jax):
-    """KILN_XLA_CALL, or compiled here with g++ against the headers that jaxlib brings."""
-    if "KILN_XLA_CALL" in os.environ:
-        return os.environ["KILN_XLA_CALL"]
+    """LIBKILN_XLA_CALL, or compiled here with g++ against the headers that jaxlib brings."""
+    if "LIBKILN_XLA_CALL" in os.environ:
+        return os.environ["LIBKILN_XLA_CALL"]
     target = pathlib.Path(tempfile.mkdtemp(prefix="kiln-xla-")) / "libkiln_xla_call.so"
     command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-I{HERE.parents[1] / 'include'}", "-isystem", jax.ffi.include_dir(),
                str(HERE / "xla_ffi.cpp"), "-o", str(target), os.environ.get("LIBKILN", "libkiln.so.0")]
