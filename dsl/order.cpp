@@ -15,6 +15,7 @@ Handle order_by_key(const Handle& keys, std::int64_t bins, Where where) {
     fail<ShapeError>("{} indices of {} elements{}: 2^31 is more than can be sorted; work in parts", count, bins,
                      dsl::place(where));
   const runtime::DeviceId device = dsl::device_of(*keys.layout);
+  dsl::refuse_in_cpu_graph(device, "joining by index (kl::ufunc::at)", where);
   dsl::Shape shape;
   shape.rank = 1;
   shape.extents[0] = count;

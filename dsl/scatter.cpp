@@ -15,6 +15,7 @@
 #include "dsl/taken_shape.h"
 #include "dsl/usage.h"
 #include "runtime/recorder.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -311,10 +312,24 @@ class Scattered {
 }  // namespace
 }  // namespace kiln::dsl
 
+namespace kiln::dsl {
+
+void refuse_in_cpu_graph(runtime::DeviceId device, const char* what, Where where) {
+  if (device.kind != runtime::DeviceKind::cpu || !runtime::recording_of(runtime::backend(device), nullptr)) return;
+  fail<DeviceError>(
+      "{} inside of kl::capture on the CPU device{}: it is not one kernel there, and a graph of the CPU is a list of "
+      "kernels. Call it between two graphs, or capture on a GPU",
+      what, place(where));
+}
+
+}  // namespace kiln::dsl
+
 namespace kiln::detail {
 
 void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices, const Parts& updates,
              Where where) {
+  const runtime::DeviceId device = target.layout ? dsl::device_of(*target.layout) : dsl::current_device();
+  dsl::refuse_in_cpu_graph(device, "writing by index (kl::scatter_add, kl::bincount, ...)", where);
   dsl::Scattered(sites, call, target, indices, updates, nullptr, where).run();
 }
 

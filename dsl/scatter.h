@@ -35,6 +35,9 @@ void record_scatter_sorted(const ScatterJob& job, Where where);
 class ScatterReport;
 void report_sort(const ScatterJob& job, ScatterReport& report);
 
+/// DeviceError where the CPU device records a graph: `what` takes steps that are no kernels there.
+void refuse_in_cpu_graph(runtime::DeviceId device, const char* what, Where where);
+
 /// u32 numbers of keys in their order, into `order`; see detail::order_by_key.
 void order_on_host(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order);
 void order_on_gpu(const std::int32_t* keys, std::int64_t count, std::int64_t bins, std::uint32_t* order,

@@ -180,6 +180,11 @@ void refuse_while_exiting() {
   if (must_not_begin()) fail<CompileError>("nothing is compiled any more: another thread ends this process");
 }
 
+void refuse_after_exit() {
+  if (exiting.load())
+    fail<CompileError>("nothing is compiled any more: this process ends, and the compiler's own data may be gone");
+}
+
 void watch_end_of_thread() { end_of_thread.touch(); }
 
 void set_exit_action(void (*action)()) { first_action.store(action); }

@@ -72,6 +72,10 @@ class KeepsHandlerLast {
 /// CompileError where the process has begun to end. Between the loading of a library and its use.
 void refuse_while_exiting();
 
+/// CompileError where handlers of exit have begun to run, on the thread that ends the process too: a destructor of a
+/// static object comes after the compiler's own.
+void refuse_after_exit();
+
 /// From now on the end of this thread waits while a library is loaded, up to 150 ms: exit runs the destructors
 /// of a thread's objects first, so where this thread calls exit, our handler is then the last. Cheap after the first
 /// call.

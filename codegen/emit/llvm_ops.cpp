@@ -85,8 +85,8 @@ std::vector<Parts> BodyPrinter::print(const BodyInputs& inputs, std::span<const 
   return outputs;
 }
 
-void BodyPrinter::compute(std::span<const NodeId> nodes, const BodyInputs& inputs) {
-  ++call_;
+void BodyPrinter::compute(std::span<const NodeId> nodes, const BodyInputs& inputs, bool goes_on) {
+  if (!goes_on) ++call_;
   for (const NodeId id : nodes) {
     values_[id] = print_node(body_[id], inputs);
     computed_[id] = call_;

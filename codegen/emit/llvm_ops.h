@@ -23,7 +23,8 @@ class BodyPrinter {
   /// Prints every node; returns, for each output, what its store access writes (storage form).
   std::vector<Parts> print(const BodyInputs& inputs, std::span<const DType> output_types);
   /// Prints the given nodes, whose other operands have values already. For bodies in several parts.
-  void compute(std::span<const NodeId> nodes, const BodyInputs& inputs);
+  /// A product is fused with a sum of the same call; `goes_on`: this is the same call as the one before it.
+  void compute(std::span<const NodeId> nodes, const BodyInputs& inputs, bool goes_on = false);
   /// What gather nodes read; the states get their base addresses later.
   void set_memory(std::span<const AccessState> states) { memory_ = states; }
   /// The lanes that hold elements from here on: the first `count` (i64 text), all when empty. The user's functions are

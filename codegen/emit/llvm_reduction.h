@@ -57,7 +57,9 @@ class ReductionPrinter : public KernelFrame {
   /// Loads for the given nodes what changes along the vector axis; broadcasts are loaded by load_broadcasts.
   void load_vectors(const std::vector<NodeId>& nodes, const std::string& i, const IrValue* mask);
   void load_broadcasts(const std::vector<NodeId>& nodes);
-  void compute(const std::vector<NodeId>& nodes) { body_.compute(nodes, {values_, parameters, {}}); }
+  void compute(const std::vector<NodeId>& nodes, bool goes_on = false) {
+    body_.compute(nodes, {values_, parameters, {}}, goes_on);
+  }
   /// [begin, end) is empty: nothing to do.
   void print_start();
   /// Address of a component of the state in slot `number` of the workspace.

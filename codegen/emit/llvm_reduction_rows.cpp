@@ -249,11 +249,12 @@ void RowPrinter::print_element_outputs(const Range& range) {
   const std::vector<NodeId> nodes = needed(outputs(true), [&](NodeId id) { return !per_element(id); });
   const auto vector = [&](const std::string& i, const IrValue* mask) {
     load_vectors(nodes, i, mask);
+    compute({});  // one call for all, so that products are fused here as they are in the passes
     for (const NodeId id : nodes) {
       if (kernel.body[id].kind == NodeKind::scan) {
         print_scan(id);
       } else {
-        compute({id});
+        compute({id}, true);
       }
     }
     store_outputs(true, i, mask);

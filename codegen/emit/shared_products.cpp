@@ -54,10 +54,31 @@ std::vector<Axes> axes_of_threads(const Kernel& kernel, Template form) {
   }
 }
 
+bool is_float_product(const Node& node) {
+  return node.kind == NodeKind::operation && node.op == Op::mul && (node.type == DType::f32 || node.type == DType::f64);
+}
+
+/// Products by a literal that are added to something. NVRTC moves such a product to the load of its other factor, past
+/// the reach of the addition, where that load is a branch: for some elements of a thread, in some kernels of a plan.
+void mark_products_by_literals(const Kernel& kernel, std::vector<char>& products) {
+  for (const Node& user : kernel.body.nodes()) {
+    const bool adds =
+        user.kind == NodeKind::reduce ||
+        (user.kind == NodeKind::operation && (user.op == Op::neg || user.op == Op::add || user.op == Op::sub));
+    if (!adds) continue;
+    for (const NodeId operand : user.inputs()) {
+      const Node& product = kernel.body[operand];
+      if (!is_float_product(product)) continue;
+      for (const NodeId factor : product.inputs()) products[operand] |= kernel.body[factor].kind == NodeKind::literal;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<char> shared_products(const Kernel& kernel, Template form) {
   std::vector<char> products(kernel.body.size(), 0);
+  mark_products_by_literals(kernel, products);
   const std::vector<Axes> varies = variation(kernel);
   for (const Axes several : axes_of_threads(kernel, form)) {
     for (NodeId id = 0; id < kernel.body.size(); ++id) {
@@ -68,10 +89,7 @@ std::vector<char> shared_products(const Kernel& kernel, Template form) {
            (user.op == Op::neg || ((user.op == Op::add || user.op == Op::sub) && (varies[id] & several))));
       if (!adds) continue;
       for (const NodeId operand : user.inputs()) {
-        const Node& product = kernel.body[operand];
-        const bool is_product = product.kind == NodeKind::operation && product.op == Op::mul &&
-                                (product.type == DType::f32 || product.type == DType::f64);
-        if (is_product && (varies[operand] & several) == 0) products[operand] = 1;
+        if (is_float_product(kernel.body[operand]) && (varies[operand] & several) == 0) products[operand] = 1;
       }
     }
   }

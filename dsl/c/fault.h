@@ -52,6 +52,7 @@ kiln_status status_of_current_exception(const char* function) noexcept;
 /// Runs `work`; whatever it throws becomes a status.
 template <class Work>
 kiln_status guarded(const char* function, Work&& work) noexcept {
+  take_callback_failure();  // one that an earlier call survived is not this one's
   try {
     work();
     return KILN_OK;

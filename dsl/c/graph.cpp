@@ -77,6 +77,10 @@ kiln_status kiln_graph_set_name(kiln_graph* graph, const char* name) noexcept {
 kiln_status kiln_graph_at(kiln_graph* graph, const char* file, int32_t line) noexcept {
   return guarded("kiln_graph_at", [&] {
     require(graph, "graph");
+    for (const char* at = file; at && *at; ++at) {  // it becomes part of generated text
+      if (static_cast<unsigned char>(*at) < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f)
+        throw Fault(KILN_ERROR_ARGUMENT, "the name of a file holds a quote, a backslash or a control character");
+    }
     graph->where = {kept_file_name(file), file && line > 0 ? static_cast<unsigned>(line) : 0};
   });
 }

@@ -14,9 +14,11 @@ where the loader does not find it. kiln_arrays.py beside this file reads and mak
 import ctypes as C
 import functools
 import struct
+from operator import index as _index
 
 import kiln_arrays as arrays
-from kiln_arrays import SLOT as _SLOT, Error, check as _check, lib as _lib
+from kiln_arrays import SLOT as _SLOT, SLOTS as _SLOTS, Error, Scratch as _Scratch
+from kiln_arrays import check as _check, lib as _lib, scalar as _scalar
 
 DTYPES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 "
           "complex128").split()
@@ -32,11 +34,10 @@ class _ReduceOptions(C.Structure):
                 ("accumulate", C.c_int32), ("uses_accumulate", C.c_int32), ("reserved", C.c_int32), ("ddof", C.c_int64)]
 
 
-_SLOTS = 32  # tensors of one call
-
-
 def _list(kind, items):
-    items = tuple(items)
+    items, half = tuple(map(_index, items)), 1 << 8 * C.sizeof(kind) - 1
+    if not all(-half <= item < half for item in items):
+        raise OverflowError(f"one of {items} is too large for a number of {8 * C.sizeof(kind)} bits")
     return (kind * len(items))(*items), C.c_size_t(len(items))
 
 
@@ -63,7 +64,8 @@ class Expression:
 
 
 for _name in "transpose reshape squeeze unsqueeze flip".split():
-    setattr(Expression, _name, lambda self, *numbers, _n=_name: self._make(_n, (self,), numbers))
+    setattr(Expression, _name, lambda self, *numbers, _n=_name: self._make(
+        _n, (self,), tuple(numbers[0]) if len(numbers) == 1 and isinstance(numbers[0], (tuple, list)) else numbers))
 for _name, _op in {**{n: n for n in "add sub mul pow eq ne lt le gt ge neg abs".split()}, "truediv": "true_divide",
                    "floordiv": "floor_divide", "mod": "remainder", "and": "bit_and", "or": "bit_or", "xor": "bit_xor",
                    "lshift": "shl", "rshift": "shr", "invert": "bit_not"}.items():
@@ -72,18 +74,32 @@ for _name, _op in {**{n: n for n in "add sub mul pow eq ne lt le gt ge neg abs".
         setattr(Expression, f"__r{_name}__", lambda self, other, _n=_op: self._make(_n, (other, self)))
 
 
+def _reduced(axis=None, keepdims=False, *, ddof=0):
+    axes = axis if axis is None else tuple(map(_index, axis)) if isinstance(axis, (tuple, list)) else (_index(axis),)
+    if axes == ():
+        raise ValueError("axis=() names no axis: leave axis= out to join all elements")
+    return axes, bool(keepdims), _index(ddof)
+
+
+def _scanned(axis=None):
+    if isinstance(axis, (tuple, list)) and len(axis) != 1:
+        raise TypeError(f"scans go along one axis, not {axis}")
+    return _reduced(axis)
+
+
 def __getattr__(name):  # kiln.exp, kiln.where, kiln.sum, ...: whatever this library's table of operations has
     if name.startswith("_"):
         raise AttributeError(name)
 
-    def function(*operands, axis=None, keepdims=False, ddof=0):
+    def function(*operands, **settings):
         made = next((o for o in operands if isinstance(o, Expression)), None)
-        if made is None:
+        joins = name in _REDUCTIONS or name in _SCANS
+        if made is None or (joins and made is not operands[0]):
             raise TypeError(f"kiln.{name} takes values of a traced function, or kiln.array(x)")
-        if name in _REDUCTIONS or name in _SCANS:
-            axis = operands[1] if len(operands) > 1 else axis
-            axes = axis if axis is None else tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-            return made._make(name, operands[:1], axes, keepdims, ddof)
+        if joins:
+            return made._make(name, operands[:1], *(_reduced if name in _REDUCTIONS else _scanned)(*operands[1:], **settings))
+        if settings:
+            raise TypeError(f"kiln.{name} has no {'=, '.join(settings)}=")
         return made._make(name, operands)
     return function
 
@@ -101,10 +117,12 @@ class Value(Expression):
 
     def extent(self, axis=-(2**31)):
         """The length of an axis, or the number of elements: a number that each launch may change."""
-        return self._emit("kiln_graph_extent", C.c_uint32(self._number), C.c_int32(axis))
+        return self._emit("kiln_graph_extent", C.c_uint32(self._number), C.c_int32(*_list(C.c_int32, (axis,))[0]))
 
     def _number_of(self, operand):
         if isinstance(operand, Value):
+            if operand._graph is not self._graph:
+                raise TypeError("a value of another traced function, or of another call of it")
             return operand._number
         dtype, number = _scalar(operand)
         return self._emit("kiln_graph_constant", C.c_int32(dtype), C.byref(number), C.c_int32(0))._number
@@ -114,12 +132,13 @@ class Value(Expression):
         if name in _REDUCTIONS:
             axes, (numbers, count) = settings[0], _list(C.c_int32, settings[0] or ())
             options = _ReduceOptions(C.sizeof(_ReduceOptions), None if axes is None else C.addressof(numbers), count.value,
-                                     settings[1], 0, 0, 0, settings[2])
+                                     settings[1], 0, 0, 0, *_list(C.c_int64, settings[2:])[0])
             return self._emit("kiln_graph_reduce", C.c_int32(1 + _REDUCTIONS.index(name)), me, C.byref(options))
         if name in _SCANS:
             if settings[0] is None:  # as NumPy: over the elements in C order
                 return self._make("reshape", (), (-1,))._make(name, (), (0,))
-            return self._emit("kiln_graph_scan", C.c_int32(1 + _SCANS.index(name)), me, C.c_int32(settings[0][0]))
+            axis, _ = _list(C.c_int32, settings[0])
+            return self._emit("kiln_graph_scan", C.c_int32(1 + _SCANS.index(name)), me, C.c_int32(*axis))
         if name == "cast":
             return self._emit("kiln_graph_cast", me, C.c_int32(DTYPES.index(settings[0])))
         if name in ("transpose", "reshape", "squeeze", "unsqueeze", "flip"):
@@ -174,33 +193,13 @@ def array(x):
 
 
 # ------------------------------------------------------------------ compiled functions
-def _scalar(number):
-    """kiln's type of a Python number, and the number in memory."""
-    kind = type(number)
-    if kind is float: return 12, C.c_double(number)
-    if kind is bool: return 0, C.c_uint8(number)
-    if kind is int and -2**63 <= number < 2**63: return 4, C.c_int64(number)
-    if kind is int and 0 <= number < 2**64: return 8, C.c_uint64(number)
-    if kind is int: raise OverflowError(f"{number} fits no integer of 64 bits; write a float")
-    if kind is complex: return 14, (C.c_double * 2)(number.real, number.imag)
-    raise TypeError(f"kiln takes arrays and Python numbers, not {kind.__name__}")
-
-
-class _Scratch:
-    """Memory for the tensors of one call, and the addresses of all."""
-
-    def __init__(self):
-        self.memory = C.create_string_buffer(_SLOT * _SLOTS)
-        self.base = C.addressof(self.memory)
-        self.pointers = (C.c_void_p * _SLOTS)(*range(self.base, self.base + _SLOT * _SLOTS, _SLOT))
-        self.outputs = C.addressof(self.pointers)
-
-
 def _constant(name, value):
     """What tells this constant from others in the key of a trace: 1, 1.0, True and -0.0, 0.0 are not the same."""
     if hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__"):
         raise TypeError(f"{name}= is an array, and keyword arguments are constants of the trace: give arrays by position")
-    return name, type(value), repr(value) if isinstance(value, (bool, int, float, complex, str, tuple, list)) else value
+    if isinstance(value, (tuple, list)):
+        return name, type(value), *(_constant(name, v) for v in value)
+    return name, type(value), repr(value) if isinstance(value, (bool, int, float, complex, str)) else value
 
 
 _scratch, _numbers, readers = [], {float, int, bool, complex}, arrays.readers
@@ -211,8 +210,17 @@ class Jit:
     """A function of values, compiled for each combination of types and ranks that it is called with."""
 
     def __init__(self, function, name=None):
-        self._function, self._name, self._kernels = function, name or function.__name__, {}
+        function = function._function if isinstance(function, Jit) else function
         functools.update_wrapper(self, function)
+        self._function, self._kernels = function, {}
+        self._name = name or getattr(function, "__name__", type(function).__name__)
+
+    def __reduce__(self):  # copied and pickled as functions are: by name
+        return getattr(self, "__qualname__", self._name)
+
+    def __del__(self, destroy=_lib.kiln_kernel_destroy):  # results and launches under way do not need them
+        for kernel, _ in self.__dict__.get("_kernels", {}).values():
+            destroy(kernel)
 
     def __call__(self, *arguments, out=None, stream=None, **constants):
         if hasattr(stream, "__cuda_stream__"):
@@ -239,7 +247,8 @@ class Jit:
         if out is None:
             made = (C.c_void_p * results)()
             _check(_lib.kiln_launch_new(kernel, stream, scratch.pointers, count, numbers, len(scalars), made, results))
-            given = tuple(arrays.give(arrays.Result(m, stream), like) for m in made)
+            given = [arrays.Result(m, stream) for m in made]
+            given = tuple(arrays.give(r, like) for r in given)
             out = given[0] if results == 1 else given
         else:
             targets, first = out if isinstance(out, (tuple, list)) else (out,), scratch.outputs + 8 * count
@@ -248,10 +257,13 @@ class Jit:
                 read = readers.get(kind) or arrays.reader_of(kind)
                 keep, read_only, stream = read(target, at, stream)
                 if read_only:
-                    raise Error("an array given as out= is read-only")
+                    raise Error(f"an array given as out= {'is read-only' if read_only is True else read_only}")
                 alive.append(keep)
                 at += _SLOT
             _check(_lib.kiln_launch(kernel, stream, scratch.pointers, count, numbers, len(scalars), first, len(targets)))
+            for target in targets:
+                if type(target) in arrays.written:
+                    arrays.written[type(target)](target)
         _scratch.append(scratch)
         return out
 
@@ -271,13 +283,17 @@ class Jit:
             outputs = self._function(*values, **constants)
             outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
             for output in outputs:
-                if not isinstance(output, Value):
+                if not isinstance(output, Value) or output._graph is not graph:
                     raise TypeError(f"a traced function returns values that its arguments lead to, not {type(output).__name__}")
                 _check(_lib.kiln_graph_output(graph, C.c_uint32(output._number)))
             _check(_lib.kiln_kernel_create(graph, None, C.byref(kernel)))
         finally:
             _lib.kiln_graph_destroy(graph)
-        return self._kernels.setdefault(signature, (kernel, len(outputs)))
+            graph.value = None  # for values that outlive the trace
+        kept = self._kernels.setdefault(signature, (kernel, len(outputs)))
+        if kept[0] is not kernel:  # another thread was first
+            _lib.kiln_kernel_destroy(kernel)
+        return kept
 
 
 jit = Jit

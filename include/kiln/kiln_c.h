@@ -73,7 +73,8 @@ KILN_C_API kiln_status kiln_kernel_create(const kiln_graph* graph, const kiln_op
                                           kiln_kernel** kernel) KILN_C_NOEXCEPT;
 // Null is ignored. Launches that are under way finish; no other thread may be in a call that uses the kernel.
 KILN_C_API void kiln_kernel_destroy(kiln_kernel* kernel) KILN_C_NOEXCEPT;
-// Compiles for tensors in C order, of aligned and of odd sizes, into the caches: for the devices of these names
+// Compiles for tensors in C order, of 1024 elements along the last axis and 4 along the others, and of 1025 and 5, into
+// the caches (reductions of other lengths may be other kernels: record a run instead): for the devices of these names
 // ("sm_90", "x86-64-v3"), which need not be here, or, of none, for the current device.
 KILN_C_API kiln_status kiln_kernel_compile(kiln_kernel* kernel, const char* const* archs,
                                            size_t arch_count) KILN_C_NOEXCEPT;

@@ -46,6 +46,7 @@ std::string excerpt(const std::string& text, int line) {
 }  // namespace
 
 Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bool want_assembly) {
+  refuse_after_exit();
   const HoldsExit hold;
   const CompilerLibrary& library = compiler_library();
   const auto start = std::chrono::steady_clock::now();

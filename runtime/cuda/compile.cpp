@@ -163,6 +163,7 @@ GpuTarget target_for(const Nvrtc& library, const KernelSource& source, const Com
 }  // namespace
 
 Binary compile_for(const KernelSource& source, const CompileOptions& options, bool want_ptx, bool force_ptx) {
+  refuse_after_exit();
   const HoldsExit hold;
   const Nvrtc& library = nvrtc();
   const InsideNvrtc inside;

@@ -212,6 +212,27 @@ TEST_P(Graph, WhatCannotBeRecordedSaysSoAndLeavesTheDeviceUsable) {
   EXPECT_EQ(kl::eval(x + 1).to_host(), (Floats{2, 3}));
 }
 
+// Rule: a graph of a GPU holds writes by index; one of the CPU refuses them, and changes nothing.
+TEST_P(Graph, WritesByIndexAreRecordedOrRefused) {
+  const kl::Array<int> ids = kl::from_host({0, 0, 2});
+  const kl::Array<float> updates = kl::from_host(Floats{1, 2, 5});
+  kl::Array<float> sums = kl::zeros<float>({3});
+  const auto plus = kl::ufunc([](auto a, auto b) { return a + b; });
+  kl::synchronize();
+  if (!on_gpu()) {
+    EXPECT_THROW(kl::capture([&] { kl::scatter_add(sums, ids, updates); }), kl::DeviceError);
+    EXPECT_THROW(kl::capture([&] { plus.at(sums, ids, updates); }), kl::DeviceError);
+    EXPECT_EQ(sums.to_host(), (Floats{0, 0, 0}));
+    return;
+  }
+  const kl::Graph g = kl::capture([&] { kl::scatter_add(sums, ids, updates); });
+  EXPECT_EQ(sums.to_host(), (Floats{0, 0, 0}));
+  g.launch();
+  EXPECT_EQ(sums.to_host(), (Floats{3, 0, 5}));
+  g.launch();
+  EXPECT_EQ(sums.to_host(), (Floats{6, 0, 10}));
+}
+
 TEST_P(Graph, RawKernelsAndGivenStreams) {
   if (!on_gpu()) GTEST_SKIP() << "raw kernels are CUDA text";
   kl::Array<float> x = kl::full({1000}, 3.0f), y = kl::zeros<float>({1000});

@@ -160,6 +160,8 @@ class NumPy(unittest.TestCase):
         del kept[0]
         kept.pop().__dlpack__(max_version=(1, 0))
         kept.pop().__dlpack__()
+        kiln.arrays.sweep()
+        self.assertEqual(len(kiln.arrays._given), 0)
         self.assertEqual(kiln.arrays._legacy, {})
 
     def test_many_threads_call_one_function(self):

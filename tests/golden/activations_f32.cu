@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_mul_tanh_add_erf(
     const float v12 = one_plus_erf(v11);
     const float v13 = v10 * v12;
     const float v14 = x0[k] * x0[k];
-    const float v15 = v14 * 0x1.2444f2p-5f;
+    const float v15 = __fmul_rn(v14, 0x1.2444f2p-5f);
     const float v16 = v15 + 0x1.988454p-1f;
     const float v17 = x0[k] * v16;
     const float v18 = half_plus_half_tanh(v17);

@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_column_any_gt_prod_add
 #pragma unroll
           for (int u = 0; u < 4; ++u) {
             const float v0 = x0[u][k] * x1[k];
-            const float v1 = x0[u][k] * 0x1p-12f;
+            const float v1 = __fmul_rn(x0[u][k], 0x1p-12f);
             const float v2 = v1 + 1.0f;
             const bool v3 = x0[u][k] > x1[k];
             batch[u] = !tail || row + u * blockDim.y < last ? State0{v0, x0[u][k], v2, v3, 0, 0} : State0{__uint_as_float(0x80000000u), __uint_as_float(0xff800000u), 1.0f, false, 0, 0};

@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_general_minimum_maximu
   const float v3 = float(x2_row);
   const float v4 = v3 * v3;
   const float v5 = fmaf(v2, v2, v4);
-  const float v6 = v5 * 0x1p-20f;
+  const float v6 = __fmul_rn(v5, 0x1p-20f);
   const float v7 = 1.0f - v6;
   const float v8 = v1 * v7;
   const float v9 = maximum_f32(v8, 0.0f);

@@ -105,12 +105,12 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_sub_mul_where_lt(
   for (int k = 0; k < 4; ++k) {
     const float v0 = x0[k] / x1[k];
     const float v1 = logf(v0);
-    const float v2 = 0x1.0a3d7p-4f * x2[k];
+    const float v2 = __fmul_rn(0x1.0a3d7p-4f, x2[k]);
     const float v3 = v1 + v2;
     const float v4 = sqrtf(x2[k]);
-    const float v5 = 0x1.333334p-2f * v4;
+    const float v5 = __fmul_rn(0x1.333334p-2f, v4);
     const float v6 = v3 / v5;
-    const float v7 = v6 * (-0x1.6a09e6p-1f);
+    const float v7 = __fmul_rn(v6, (-0x1.6a09e6p-1f));
     const bool v8 = v7 < 0.0f;
     const float v9 = fabsf(v7);
     const float v10 = erfc_of_magnitude(v9);
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) kiln_flat_sub_mul_where_lt(
     const float v16 = expf(v15);
     const float v17 = x1[k] * v16;
     const float v18 = v6 - v5;
-    const float v19 = v18 * (-0x1.6a09e6p-1f);
+    const float v19 = __fmul_rn(v18, (-0x1.6a09e6p-1f));
     const bool v20 = v19 < 0.0f;
     const float v21 = fabsf(v19);
     const float v22 = erfc_of_magnitude(v21);

@@ -99,12 +99,12 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_flat_sub_mul_where_lt(
   for (int k = 0; k < 2; ++k) {
     const double v0 = x0[k] / x1[k];
     const double v1 = log(v0);
-    const double v2 = 0x1.0a3d70a3d70a4p-4 * x2[k];
+    const double v2 = __dmul_rn(0x1.0a3d70a3d70a4p-4, x2[k]);
     const double v3 = v1 + v2;
     const double v4 = sqrt(x2[k]);
-    const double v5 = 0x1.3333333333333p-2 * v4;
+    const double v5 = __dmul_rn(0x1.3333333333333p-2, v4);
     const double v6 = v3 / v5;
-    const double v7 = v6 * (-0x1.6a09e667f3bcdp-1);
+    const double v7 = __dmul_rn(v6, (-0x1.6a09e667f3bcdp-1));
     const bool v8 = v7 < 0.0;
     const double v9 = fabs(v7);
     const double v10 = erfc_of_magnitude(v9);
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) kiln_flat_sub_mul_where_lt(
     const double v16 = exp(v15);
     const double v17 = x1[k] * v16;
     const double v18 = v6 - v5;
-    const double v19 = v18 * (-0x1.6a09e667f3bcdp-1);
+    const double v19 = __dmul_rn(v18, (-0x1.6a09e667f3bcdp-1));
     const bool v20 = v19 < 0.0;
     const double v21 = fabs(v19);
     const double v22 = erfc_of_magnitude(v21);

@@ -208,11 +208,17 @@ void join_at(const StretchFunctions<F>& f, X& target, const S& indices, const V&
   const Array<std::int32_t> keys = keys_of(indices, n);
   if (keys.size() == 0 || n == 0) return;
   const Array<std::uint32_t> order(order_by_key(keys.handle(), n, w));
-  const Array<C> given = cast<C>(values);
+  // One value per index; fewer are repeated as operands of expressions are.
+  Array<C> given(keys.shape());
+  if constexpr (role_of<V> == Role::number) {
+    given = values;
+  } else {
+    given = cast<C>(values).broadcast_to(keys.shape(), w);
+  }
   const Array<std::int64_t> counts = bincount(keys, n, w);
   const Array<std::int64_t> end = cumsum(counts);
   const Array<std::int64_t> first = end - counts;
-  const Array<C> side_by_side = take(given, order, 0);
+  const Array<C> side_by_side = take(given.reshape({keys.size()}), order, 0);
   const Array<C> joined = join_stretches<C>(f, side_by_side.reshape({1, keys.size()}), first, end, w);
   f.target.into(target)(target, joined(0, all), counts);
 }
