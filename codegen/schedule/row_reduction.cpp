@@ -92,11 +92,14 @@ void shift_rows(RowWork& work, const Kernel& kernel, const Extents& extents) {
   constexpr std::int64_t longest = 1 << 30;  // positions before the row are negative numbers of 32 bits
   const bool finds = std::any_of(kernel.accesses.begin(), kernel.accesses.end(),
                                  [](const Access& access) { return access.gathers > 0; });
-  if (kernel.reduced != 1 || kernel.rank < 2 || finds || work.length >= longest || !shift_anchor(kernel)) return;
+  const std::optional<std::size_t> anchor = shift_anchor(kernel);
+  if (kernel.reduced != 1 || kernel.rank < 2 || finds || work.length >= longest || !anchor) return;
+  // Sixteen integers at a time, widened for their sums, do not fit into registers twice.
+  if (!is_floating(kernel.accesses[*anchor].type)) return;
   const int vector = choose_vector(kernel, extents, true);
   if (vector <= work.vector || work.length < 8 * vector) return;
   // Single elements of four bytes and more fill the accesses of a warp: enough for one pass.
-  if (!work.chain && work.vector * size_of(kernel.accesses[*shift_anchor(kernel)].type) >= 4) return;
+  if (!work.chain && work.vector * size_of(kernel.accesses[*anchor].type) >= 4) return;
   work.vector = vector;
   work.shifted = true;
 }

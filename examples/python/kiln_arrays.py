@@ -16,10 +16,9 @@ lib.kiln_last_error.restype = C.c_char_p
 lib.kiln_launch.argtypes = [C.c_void_p, C.c_void_p, *[C.c_void_p, C.c_size_t] * 3]
 lib.kiln_launch_new.argtypes = lib.kiln_launch.argtypes
 lib.kiln_stream_order.argtypes = [C.c_int64, C.c_void_p, C.c_void_p]  # a kiln_dl_device is passed in one register
-_CPU, _CUDA = 1, 2
+_CPU, _CUDA, SLOTS = 1, 2, 32  # the last: tensors of one call
 _TENSOR = struct.Struct("=QiiiBBHQQQ")  # DLTensor: data, device type and number, ndim, code, bits, lanes, shape, strides, offset
 SLOT = _TENSOR.size + 16 * 8  # a tensor with its shape and strides
-SLOTS = 32  # tensors of one call
 _LETTERS = "iuf?Vcb"  # NumPy's kinds by DLPack's type codes; 3 is none
 _TYPESTR = {f"<{_LETTERS[c]}{b // 8}": (c, b) for c in (0, 1, 2, 5) for b in (8, 16, 32, 64, 128)}
 _TYPESTR.update({"|b1": (6, 8), "|i1": (0, 8), "|u1": (1, 8), "<V2": (4, 16)})

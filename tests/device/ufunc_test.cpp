@@ -391,7 +391,6 @@ TEST_P(Gufunc, extents_of_one_letter_must_agree) {
 
 // Rule: at takes one value per index; fewer are repeated as operands of expressions are, others are refused.
 TEST_P(Ufunc, at_repeats_values_and_refuses_others) {
-  const auto plus = kl::ufunc([](auto a, auto b) { return a + b; });
   const auto after = [&](const auto& indices, const auto& values) {
     kl::Array<float> x = kl::zeros<float>({4});
     plus.at(x, indices, values);
