@@ -239,7 +239,10 @@ void check_borrowed(const char* operation, const void* data, const Layout& layou
         "[{}] address {} is not a multiple of {}, the size of {}{}; elements must be aligned to their size", operation,
         data, alignment, name_of(real_of(layout.dtype)), place(where));
   }
-  if (device.kind == DeviceKind::cuda && runtime::backend(device).memory_kind(data) == Backend::Memory::host) {
+  // Memory of a graph that is being recorded is not there yet: the driver knows nothing of its address.
+  const bool recorded = runtime::recording_of(runtime::backend(device), current_stream(device)) != nullptr;
+  if (device.kind == DeviceKind::cuda && !recorded &&
+      runtime::backend(device).memory_kind(data) == Backend::Memory::host) {
     fail<DeviceError>(
         "[{}] address {} is ordinary host memory, but the view of shape {} was asked for on {}{}; pass "
         "kl::Device::cpu(), or copy the values with kl::from_host",

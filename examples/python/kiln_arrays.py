@@ -89,9 +89,7 @@ def _delete(managed, place):
 
 
 def _resolved(x, stream):
-    """PyTorch's tensor, and why it cannot be written: DLPack has no word for views that conjugate or negate what is there."""
-    if not x.is_conj() and not x.is_neg():
-        return x, False
+    """A copy of PyTorch's tensor, and why it cannot be written: DLPack has no word for views that conjugate or negate what is there."""
     if x.is_cuda and stream not in (None, sys.modules["torch"].cuda.current_stream(x.device).cuda_stream):
         raise Error("a conjugated or negated view and another stream than PyTorch's: call resolve_conj(), resolve_neg() before")
     return x.resolve_conj().resolve_neg(), "is a conjugated or negated view of its elements"
@@ -106,7 +104,7 @@ def _through_table(api, is_torch):
     def read(x, at, stream):
         if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
             raise Error("this tensor wants a gradient: call kiln inside of a torch.autograd.Function, or x.detach()")
-        x, why = _resolved(x, stream) if is_torch else (x, False)
+        x, why = _resolved(x, stream) if is_torch and (x.is_neg() or x.is_conj()) else (x, False)
         fill(x, at)
         if stream is None and C.c_int32.from_address(at + 8).value == _CUDA:
             current = C.c_uint64()
@@ -153,7 +151,7 @@ def _through_scalar(x, at, stream):
 
 def _through_capsule(x, at, stream):
     (kind, index), root = map(int, x.__dlpack_device__()), _root(type(x))
-    x, why = _resolved(x, stream) if root == "torch" else (x, False)
+    x, why = _resolved(x, stream) if root == "torch" and (x.is_neg() or x.is_conj()) else (x, False)
     if kind == _CUDA and stream is None:
         stream = sys.modules["torch"].cuda.current_stream(index).cuda_stream if root == "torch" else 1
     wanted = None if kind != _CUDA else -1 if root == "torch" else stream or 1
@@ -216,12 +214,12 @@ class Result:
             check(lib.kiln_stream_order(_CUDA | self._tensor[2] << 32, self._stream, stream))
         managed, self._managed = self._managed, None
         if max_version and max_version[0] >= 1:
-            capsule = _new_capsule(managed, b"dltensor_versioned", None)
+            capsule, name = _new_capsule(managed, b"dltensor_versioned", None), b"dltensor_versioned"
         else:
             numbers = struct.pack("=QQ", managed, _address_of_free_legacy)
             old = _legacy[managed] = C.create_string_buffer(_TENSOR.pack(*self._tensor) + numbers, 64)
-            capsule = _new_capsule(C.addressof(old), b"dltensor", None)
-        _given.append((capsule, 0))
+            capsule, name = _new_capsule(C.addressof(old), b"dltensor", None), b"dltensor"
+        _given.append((capsule, name))
         return capsule
 
     @property
@@ -239,23 +237,25 @@ _legacy = {}  # tensors in the form from before DLPack 1.0 that consumers still 
 
 
 def _first(capsules):
-    capsule, _ = capsules.popleft()
-    return capsule, sys.getrefcount(capsule)
+    capsule, name = capsules.popleft()
+    return capsule, name, sys.getrefcount(capsule)
 
 
-_ALONE = _first(collections.deque([(object(), 0)]))[1]  # references to a capsule that nobody else has
+_ALONE = _first(collections.deque([(object(), b"")]))[2]  # references to a capsule that nobody else has
 
 
 def sweep():
     """Frees results in capsules that were dropped untaken."""
     for _ in range(len(_given)):
         try:
-            capsule, references = _first(_given)
+            capsule, name, references = _first(_given)
         except IndexError:  # another thread has it
             return
-        for name, place in ((b"dltensor_versioned", 16), (b"dltensor", 56)):
-            if _is_valid(id(capsule), name):  # consumers rename what they take
-                _given.append((capsule, 0)) if references > _ALONE else _delete(_get_pointer(id(capsule), name), place)
+        untaken = _is_valid(id(capsule), name)  # consumers rename what they take
+        if untaken and references > _ALONE:
+            _given.append((capsule, name))
+        elif untaken:
+            _delete(_get_pointer(id(capsule), name), 56 if name == b"dltensor" else 16)
 
 
 @_Deleter
