@@ -8,6 +8,9 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+_used = []
+
+
 def built_library(jax):
     """LIBKILN_XLA_CALL, or compiled here with g++ against the headers that jaxlib brings."""
     if "LIBKILN_XLA_CALL" in os.environ:
@@ -30,6 +33,7 @@ def operation(jax, function, result, *arrays, scalars=()):
     import numpy as np
     codes = {"float32": (2, 32), "float64": (2, 64), "float16": (2, 16), "bfloat16": (4, 16), "int32": (0, 32)}
     key = [(a.ndim, *codes[a.dtype.name]) for a in arrays] + [12] * len(scalars)
+    _used.append(function)  # programs of XLA's hold the address of its kernel
     kernel, _ = function._kernels.get(tuple(key)) or function._trace(tuple(key), key, {})
     call = jax.ffi.ffi_call("kiln", result)
     return call(*arrays, kernel=np.int64(kernel.value), scalars=np.asarray(scalars, np.float64))
