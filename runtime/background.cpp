@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "runtime/detached_thread.h"
 #include "runtime/exit_order.h"
@@ -97,9 +98,10 @@ bool run_in_background(std::function<void()> job, AtExit at_exit) {
   {
     const std::lock_guard lock(q.mutex);
     if (!q.stopping && q.jobs.size() < most_jobs) {
-      q.jobs.push_back({job, at_exit});
+      q.jobs.push_back({std::move(job), at_exit});
       if (!q.running) q.running = start_detached(work);
       if (q.running) return true;
+      job = std::move(q.jobs.back().run);
       q.jobs.pop_back();
     }
   }

@@ -87,7 +87,7 @@ class LockedFile {
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
         const int error = errno;
-        static_cast<void>(::ftruncate(descriptor_, before) + 0);  // else readers skip it as unfinished
+        [[maybe_unused]] const int cut = ::ftruncate(descriptor_, before);  // else readers skip it as unfinished
         return error;
       }
       text.remove_prefix(static_cast<std::size_t>(count));

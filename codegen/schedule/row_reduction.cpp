@@ -149,7 +149,8 @@ Lanes block_lanes(const RowWork& work, int most_items, int wanted, const DeviceT
     if (items > most_items || lanes > (work.chain ? 1024 : 512) || (few && power_of_two_up(lanes) != lanes)) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
     const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
-    const double idle = 1 - static_cast<double>(1024 / lanes * lanes) / 1024;  // threads that no further block takes
+    const int taken = 1024 / lanes * lanes;  // of the threads of a multiprocessor, by whole blocks
+    const double idle = 1 - static_cast<double>(taken) / 1024;
     const double score = filled - 0.1 * distance - (lanes > 512 ? 0.1 : 0) - 0.25 * idle;
     if (score > best_score) best_score = score, best = {lanes, items};
   }
