@@ -41,7 +41,8 @@ TEST_P(Candidates, GiveTheSameBits) {
     SCOPED_TRACE(test.candidates[k].name);
     ReductionRun run(test.kernel, test.extents.loop);
     run.fill(noise);
-    const auto& kernel = emitted(test.name + "_" + std::to_string(k));
+    const std::string name = test.name + "_" + std::to_string(k);
+    const auto& kernel = emitted(name);
     const std::vector<double> parameters(test.kernel.parameters.size(), 1.0 / 3);
     run.launch(test.candidates[k].schedule, kernel.call, kernel.size, parameters, k);
     if (HasFatalFailure()) return;
