@@ -15,7 +15,16 @@ using namespace kiln::fake;
 
 CUctx_st primary_contexts[8] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}};
 unsigned long long next_context = 9;
-thread_local std::vector<CUcontext> context_stack;
+/// Without a destructor: programs release memory while static objects are destroyed, after those of threads.
+struct ContextStack {
+  CUcontext contexts[64];
+  std::size_t size;
+  bool empty() const { return size == 0; }
+  CUcontext& back() { return contexts[size - 1]; }
+  void push_back(CUcontext context) { contexts[size++] = context; }
+  void pop_back() { --size; }
+};
+constinit thread_local ContextStack context_stack = {};
 
 // The driver's own records, alive after every static destructor: what a program did not free is the driver's, and no
 // leak.
