@@ -181,10 +181,7 @@ void RowWriter::load_vectors(std::span<const std::size_t> loads, bool predicated
       load_vector(a, predicated);
       continue;
     }
-    const bool packed = is_packed(a);
-    const std::string from = packed ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
-    line("{}<{}>({}, {}, {});", prelude_.use("read_if"), packed ? vector_width(a) / 2 : vector_width(a),
-         local_vector(a), from, is_full());
+    line("{}", whole_read(a, "read_if", ", " + is_full()));
   }
   close();
   if (std::none_of(reads.begin(), reads.end(), is_split)) return;
@@ -246,23 +243,25 @@ std::string RowWriter::packed_maximum(NodeId id) {
                      local_vector(a));
 }
 
+/// The current vector in accesses as wide as they may be; `more`: further arguments of the function.
+std::string RowWriter::whole_read(std::size_t a, const char* function, const std::string& more) {
+  const int width = is_packed(a) ? vector_width(a) / 2 : vector_width(a);  // of pairs
+  const std::string from = is_packed(a) ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
+  return fmt::format("{}<{}>({}, {}{});", prelude_.use(function), width, local_vector(a), from, more);
+}
+
 /// Places past the end are not read; there the values are zero.
 void RowWriter::load_vector(std::size_t a, bool predicated) {
-  const std::string local = local_vector(a);
   const bool contiguous = inner_class(a) == AxisClass::contiguous && !is_underaligned(a);
   const int width = contiguous ? vector_width(a) : 1;
-  const bool packed = is_packed(a);
-  const std::string from = packed ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
   if (contiguous && (!predicated || schedule_.whole_vectors)) {
-    const std::string inside = predicated ? fmt::format(", j < {}", length()) : "";
-    line("{}<{}>({}, {}{});", prelude_.use(predicated ? "read_if" : "read"), packed ? width / 2 : width, local, from,
-         inside);
+    line("{}", predicated ? whole_read(a, "read_if", fmt::format(", j < {}", length())) : whole_read(a, "read", ""));
     return;
   }
   if (has_partial_vectors(predicated) && kernel_.reduced == 1) return load_partial(a, width);
   const std::string count =
       predicated ? fmt::format("{0} - (j < {0} ? j : {0})", length()) : fmt::format("{}u", schedule_.vector);
-  read_pieces(a, packed, "gather", fmt::format("{}, {}, {}", place(a), element_stride(a), count));
+  read_pieces(a, is_packed(a), "gather", fmt::format("{}, {}, {}", place(a), element_stride(a), count));
 }
 
 /// Whole vectors at once; the first and the last one of a row element by element. An operand that starts otherwise than
@@ -277,9 +276,8 @@ void RowWriter::load_partial(std::size_t a, int width) {
     line("  {}({}, {});", packed ? "uneven_words" : "read_uneven", local, place(a));
     open("} else");
   } else if (width > 1) {
-    const std::string from = packed ? fmt::format("reinterpret_cast<const u32*>({})", place(a)) : place(a);
     line("if ({}) {{", whole_condition(a));
-    line("  {}<{}>({}, {});", prelude_.use("read"), packed ? width / 2 : width, local, from);
+    line("  {}", whole_read(a, "read", ""));
     open("} else");
   }
   read_pieces(a, packed, "read_between", row_pieces(a));

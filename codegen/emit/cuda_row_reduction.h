@@ -109,6 +109,7 @@ class RowWriter : public ReductionWriter {
   void load_vectors(std::span<const std::size_t> loads, bool predicated);
   void load_vector(std::size_t a, bool predicated);
   void load_partial(std::size_t a, int width);
+  std::string whole_read(std::size_t a, const char* function, const std::string& more);
   void read_pieces(std::size_t a, bool packed, const char* function, const std::string& arguments);
   void declare_shift(std::span<const std::size_t> accesses);
   int vector_width(std::size_t a) const;

@@ -86,16 +86,6 @@ DType element_type(kiln_dl_data_type type) {
   fail<TypeError>("kiln has no elements of DLPack's type code {}, {} bits, {} lanes", type.code, type.bits, type.lanes);
 }
 
-kiln_dl_data_type dl_type(DType type) {
-  const std::uint8_t code = type == DType::b1           ? KILN_DL_BOOL
-                            : is_signed_integer(type)   ? KILN_DL_INT
-                            : is_unsigned_integer(type) ? KILN_DL_UINT
-                            : type == DType::bf16       ? KILN_DL_BFLOAT
-                            : is_floating(type)         ? KILN_DL_FLOAT
-                                                        : KILN_DL_COMPLEX;
-  return {code, static_cast<std::uint8_t>(8 * size_of(type)), 1};
-}
-
 TensorView view_of(const kiln_dl_tensor& tensor) {
   const char* const data = static_cast<const char*>(tensor.data);
   return {data ? data + tensor.byte_offset : nullptr, tensor.shape, tensor.strides, tensor.ndim,

@@ -27,7 +27,6 @@ struct Operand {
 bool names_device(kiln_dl_device device);
 runtime::DeviceId device_named(kiln_dl_device device);
 DType element_type(kiln_dl_data_type type);
-kiln_dl_data_type dl_type(DType type);
 kiln_dl_device dl_device(runtime::DeviceId device);
 
 /// A tensor of any description.

@@ -10,6 +10,7 @@
 #include "dsl/c/kernel.h"
 #include "dsl/c/managed.h"
 #include "dsl/c/tables.h"
+#include "dsl/foreign.h"
 #include "dsl/session.h"
 
 namespace kiln::dsl::c {
@@ -27,7 +28,7 @@ void Managed::adopt(const detail::Handle& owned) noexcept {
   tensor.dl_tensor.data = layout.size == 0 ? nullptr : owned.data;
   tensor.dl_tensor.device = dl_device(dsl::device_of(layout));
   tensor.dl_tensor.ndim = layout.rank;
-  tensor.dl_tensor.dtype = dl_type(layout.dtype);
+  tensor.dl_tensor.dtype = dlpack_type(layout.dtype);
   tensor.dl_tensor.shape = shape;
   tensor.dl_tensor.strides = strides;
 }

@@ -22,60 +22,6 @@ void say(const char* word) {
   [[maybe_unused]] const ssize_t written = ::write(output, text.data(), text.size());
 }
 
-/// What a child writes that leaves while its first job runs.
-std::string words_of_a_child_that_leaves() {
-  int ends[2];
-  if (::pipe(ends) != 0) return "no pipe";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    output = ends[1];
-    run_in_background([] {
-      std::atexit([] { say(" handler"); });  // as a compiler does that the job loads
-      say("begun");
-      ::usleep(300'000);
-      say(" finished");
-    });
-    ::usleep(100'000);
-    std::exit(0);
-  }
-  ::close(ends[1]);
-  std::string words;
-  char buffer[64];
-  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    words.append(buffer, static_cast<std::size_t>(n));
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  return words;
-}
-
-// Rule: a running job ends before what it uses is torn down, handlers that it registered itself included.
-TEST(Background, AJobEndsBeforeTheHandlersOfWhatItLoaded) {
-  EXPECT_EQ(words_of_a_child_that_leaves(), "begun finished handler");
-}
-
-// Rule: jobs that have not begun at exit are forgotten.
-TEST(Background, WaitingJobsAreForgottenAtExit) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    output = ends[1];
-    run_in_background([] { ::usleep(200'000); });
-    run_in_background([] { say("never"); });
-    ::usleep(50'000);
-    std::exit(0);
-  }
-  ::close(ends[1]);
-  char byte = 0;
-  EXPECT_EQ(::read(ends[0], &byte, 1), 0);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status));
-}
-
 /// What a child writes whose `body` ends it.
 template <class Body>
 std::string words_of_a_child(Body body) {
@@ -98,6 +44,32 @@ std::string words_of_a_child(Body body) {
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   return words;
+}
+
+// Rule: a running job ends before what it uses is torn down, handlers that it registered itself included.
+TEST(Background, AJobEndsBeforeTheHandlersOfWhatItLoaded) {
+  EXPECT_EQ(words_of_a_child([] {
+              run_in_background([] {
+                std::atexit([] { say(" handler"); });  // as a compiler does that the job loads
+                say("begun");
+                ::usleep(300'000);
+                say(" finished");
+              });
+              ::usleep(100'000);
+              std::exit(0);
+            }),
+            "begun finished handler");
+}
+
+// Rule: jobs that have not begun at exit are forgotten.
+TEST(Background, WaitingJobsAreForgottenAtExit) {
+  EXPECT_EQ(words_of_a_child([] {
+              run_in_background([] { ::usleep(200'000); });
+              run_in_background([] { say("never"); });
+              ::usleep(50'000);
+              std::exit(0);
+            }),
+            "");
 }
 
 // Rule: results that wait to be written are written by the thread that ends the process, behind whatever job they wait,
