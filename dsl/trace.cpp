@@ -80,7 +80,7 @@ std::string types_text(const detail::Call& call) {
 std::shared_ptr<const Trace> record(const detail::Call& call) {
   std::vector<int> ranks;
   for (unsigned i = 0; i < call.input_count; ++i) ranks.push_back(call.inputs[i].layout->rank);
-  detail::Recorder recorder(std::move(ranks), call.scalar_count);
+  detail::Recorder recorder(std::move(ranks), call.scalar_count, call.where);
   std::vector<detail::NodeId> outputs(call.target_count);
   call.trace(recorder, call.environment, outputs.data());
   for (unsigned t = 0; t < call.target_count; ++t) {
