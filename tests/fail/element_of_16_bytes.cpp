@@ -1,5 +1,6 @@
 // tests/fail/element_of_16_bytes.cpp -- must not compile.
 // expect: not an element type; use bool, a fixed-width integer
+// flags: -std=gnu++20
 #include <kiln/kiln.h>
 
 namespace kl = kiln;
