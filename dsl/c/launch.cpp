@@ -196,6 +196,18 @@ kiln_status kiln_launch_with(kiln_kernel* kernel, const kiln_launch_options* opt
   });
 }
 
+kiln_status kiln_launch_by(const kiln_launch_call* call) noexcept {
+  return guarded("kiln_launch_by", [&] {
+    require(call, "call");
+    require_known(call, "call");
+    detail::LaunchControl control = launch_control(call->options);
+    control.stream = call->stream;
+    control.has_stream = true;
+    launch(call->kernel, control, call->inputs, call->input_count, call->scalars, call->scalar_count, call->outputs,
+           call->output_count);
+  });
+}
+
 kiln_status kiln_launch_raw(kiln_kernel* kernel, kiln_dl_device device, void* stream, const kiln_tensor* inputs,
                             std::size_t input_count, const void* const* scalars, std::size_t scalar_count,
                             const kiln_tensor* outputs, std::size_t output_count) noexcept {

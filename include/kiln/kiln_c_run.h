@@ -36,6 +36,22 @@ KILN_C_API kiln_status kiln_launch_with(kiln_kernel* kernel, const kiln_launch_o
                                         const void* const* scalars, size_t scalar_count,
                                         const kiln_dl_tensor* const* outputs, size_t output_count) KILN_C_NOEXCEPT;
 
+// The arguments of kiln_launch_with in one structure, which may be kept and changed between launches: for hosts to
+// which each argument of a C function costs time, as Python's ctypes.
+typedef struct kiln_launch_call {
+  size_t struct_size;
+  kiln_kernel* kernel;
+  void* stream;
+  const kiln_dl_tensor* const* inputs;
+  size_t input_count;
+  const void* const* scalars;
+  size_t scalar_count;
+  const kiln_dl_tensor* const* outputs;
+  size_t output_count;
+  const kiln_launch_options* options;  // null: all 0
+} kiln_launch_call;
+KILN_C_API kiln_status kiln_launch_by(const kiln_launch_call* call) KILN_C_NOEXCEPT;
+
 // ------------------------------------------------------------------ kernels in CUDA C++
 // A __global__ function of the host's own: compiled, cached, checked and launched by kiln.
 typedef struct kiln_raw_kernel kiln_raw_kernel;

@@ -239,6 +239,22 @@ TEST(LaunchControl, ChangesNoBitOfElementwiseKernelsAndRefusesWhatCannotBe) {
       EXPECT_EQ(kiln_launch_with(kernel, &options, nullptr, &in, 1, nullptr, 0, &out, 1), KILN_ERROR_SHAPE);
     }
     OK(kiln_launch_with(kernel, nullptr, nullptr, &in, 1, nullptr, 0, &out, 1));
+    // The same in one structure, kept and launched again.
+    kiln_launch_call call{};
+    call.struct_size = sizeof call;
+    call.kernel = kernel;
+    call.inputs = &in, call.input_count = 1;
+    call.outputs = &out, call.output_count = 1;
+    for (int i = 0; i < 2; ++i) {
+      y.set(std::vector<float>(values.size(), -1.0f));
+      OK(kiln_launch_by(&call));
+      EXPECT_EQ(y.values()[4999], 2 * values[4999]);
+    }
+    call.input_count = 2;
+    FAILS(KILN_ERROR_ARGUMENT, "2 inputs are given", kiln_launch_by(&call));
+    call.struct_size = 8;
+    FAILS(KILN_ERROR_ARGUMENT, "struct_size", kiln_launch_by(&call));
+    FAILS(KILN_ERROR_ARGUMENT, "call is null", kiln_launch_by(nullptr));
   }
   kiln_kernel_destroy(kernel);
 }
