@@ -109,7 +109,7 @@ void Signatures::admit(const detail::Call& call) {
   fail<TypeError>(
       "{} is sealed and was not compiled for {}{}; compile it for these types before f.seal(), or convert "
       "the arguments. It was compiled for:{}",
-      call.name ? call.name : "the function", types_text(call), place(call.where), known.empty() ? " nothing" : known);
+      call.name ? call.name : "the function", types_text(call), place(call), known.empty() ? " nothing" : known);
 }
 
 void Signatures::add(const detail::Call& call) {
@@ -124,7 +124,7 @@ std::shared_ptr<const Trace> Traces::get(const detail::Call& call, Signatures* s
     fail<TypeError>(
         "{} calls itself while it is being traced{}: the call would need the trace that is not finished; call the "
         "lambda itself, or another function, on the traced values",
-        call.name ? call.name : "a function", place(call.where));
+        call.name ? call.name : "a function", place(call));
   }
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)

@@ -219,10 +219,10 @@ class View : public detail::ArrayBase<View<T>, T>,
     return View(this->view_handle(kind, numbers, count, w));
   }
   template <class S>
-  void update(const Expression<S>& value) {
+  void update(const Expression<S>& value, detail::Where w = {}) {
     static_assert(!std::is_const_v<T>,
                   "kiln: a View<const T> only reads; take the view from an array that is not const");
-    detail::assign<false, Base::dtype>(this->handle_, value);
+    detail::assign<false, Base::dtype>(this->handle_, value, w);
   }
   detail::Target target() { return {&this->handle_, Base::dtype, false}; }
 };
@@ -248,6 +248,11 @@ class Array : public detail::ArrayBase<Array<T>, T>,
       : Base(detail::allocate(Base::dtype, shape.data(), shape.rank(), w)) {}
   Array(const Shape& shape, Device device, detail::Where w = detail::Where::current())
       : Base(detail::allocate_on(Base::dtype, shape.data(), shape.rank(), device.kind_number(), device.index(), w)) {}
+  template <class... N>
+    requires(detail::several_integers<N...>)
+  explicit Array(N...) {
+    static_assert(!sizeof...(N), "kiln: a shape stands in braces: kl::Array<float> a({3, 4})");
+  }
   Array(const Array& other) : Base(other.handle_.layout ? detail::clone(other.handle_) : detail::Handle{}) {}
   Array(Array&& other) noexcept : Base(other.handle_) { other.handle_ = {}; }
   /// Evaluates an expression or copies a view, converting the elements.
@@ -355,8 +360,8 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     return View<const T>(this->view_handle(kind, numbers, count, w));
   }
   template <class S>
-  void update(const Expression<S>& value) {
-    detail::assign<false, Base::dtype>(this->handle_, value);
+  void update(const Expression<S>& value, detail::Where w = {}) {
+    detail::assign<false, Base::dtype>(this->handle_, value, w);
   }
   detail::Target target() { return {&this->handle_, Base::dtype, true}; }
 

@@ -134,13 +134,14 @@ void eval(Tie<T...> to, X&&... x) {
 /// Plans and compiles an expression without running it. `arch` ("sm_90", ...) needs no such device; null: this device.
 template <class X>
   requires(detail::array_operand<X>)
-Inspection inspect(X&& x, const char* arch = nullptr) {
+Inspection inspect(X&& x, const char* arch = nullptr, detail::Where w = detail::Where::current()) {
   const auto e = detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>);
   using E = std::remove_const_t<decltype(e)>;
   detail::Handle result;
   detail::Target target{&result, E::dtype, true};
   const detail::Parts parts = e.parts();
-  const detail::Evaluation evaluation{.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target};
+  const detail::Evaluation evaluation{
+      .parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = w};
   detail::InlineSite& site = detail::site_of<true, E::dtype, typename E::Structure>;
   return Inspection(detail::inspect(site.site, evaluation, arch));
 }

@@ -30,6 +30,16 @@ class Sym : public detail::Operators<Sym<T>>,
   static constexpr DType dtype = dtype_of<T>;
 
   Sym(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
+  Sym(const Sym&) = default;
+  Sym& operator=(const Sym&) & = default;
+  /// Elements of a traced value are not written.
+  template <class V>
+  void operator=(const V&) const&& {
+    static_assert(detail::no_dtype<V>::value,
+                  "kiln: elements of a traced value are not assigned to; compute the new value: "
+                  "kl::where(kl::index(a, 0) == 0, 1, a)");
+  }
+  ~Sym() = default;
 
   int ndim() const { return detail::rank_of(*recorder_, node_); }
   /// The number of elements and the extents: run-time numbers, which follow from the shapes of the call.

@@ -15,6 +15,9 @@ struct Where {
 
 inline constexpr int max_rank = 8;
 
+template <class... N>
+concept several_integers = sizeof...(N) > 1 && (std::is_integral_v<N> && ...);
+
 /// Shape, strides, type and device of an array. Interned: equal layouts have equal addresses and are never freed.
 struct Layout {
   std::int32_t rank = 0;
@@ -208,6 +211,7 @@ struct Call {
   Site* group = nullptr;     ///< of the compiled function, whose argument types may have sites of their own
   bool is_function = false;  ///< of a traced lambda, whose lines stand in for a call that does not know its own
   Where where;
+  Where definition;  ///< of the function: said where nothing else is known
 };
 
 /// Frees the table of a site that belongs to a jit object. Static sites are never freed.

@@ -257,7 +257,7 @@ struct Request {
   Kind kind = run;
   const LaunchControl* launch = nullptr;
   const char* arch = nullptr;        ///< of precompile and inspect
-  Where where = {};                  ///< of precompile and inspect_for
+  Where where = {};                  ///< where it is known
   Inspection* inspection = nullptr;  ///< the result of inspect
 };
 [[gnu::noinline]] inline void perform(Site& site, const Evaluation& e, Request& request) {
@@ -336,6 +336,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     e.environment = &environment;
     e.launch = request.launch;
     e.where = request.where;
+    e.definition = f.definition();
     e.group = &f.group();
     e.signature = &function_site<F, typename KeyOf<A>::type...>;
     e.name = f.name();
@@ -353,9 +354,8 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     return results;
   }
   template <class... X, class J>
-  static void call_into(const J& f, const LaunchControl* launch, Target* targets, const A&... arguments) {
+  static void call_into(const J& f, Request& request, Target* targets, const A&... arguments) {
     static_assert(Output::template convertible<X...>());
-    Request request{.launch = launch};
     perform(f, targets, request, arguments...);
   }
 };

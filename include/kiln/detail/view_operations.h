@@ -23,6 +23,25 @@ struct ViewOperations {
   auto broadcast_to(const Shape& shape, Where w = Where::current()) const {
     return view(ViewKind::broadcast_to, shape, w);
   }
+  /// NumPy's x.reshape(3, 4).
+  template <class... N>
+    requires(several_integers<N...>)
+  Self reshape(N...) const {
+    static_assert(!sizeof...(N), "kiln: a shape stands in braces: x.reshape({3, 4})");
+    return static_cast<const Self&>(*this);
+  }
+  template <class... N>
+    requires(several_integers<N...>)
+  Self transpose(N...) const {
+    static_assert(!sizeof...(N), "kiln: a list of axes stands in braces: x.transpose({1, 0})");
+    return static_cast<const Self&>(*this);
+  }
+  template <class... N>
+    requires(several_integers<N...>)
+  Self broadcast_to(N...) const {
+    static_assert(!sizeof...(N), "kiln: a shape stands in braces: x.broadcast_to({3, 4})");
+    return static_cast<const Self&>(*this);
+  }
   auto squeeze(Where w = Where::current()) const { return view(ViewKind::squeeze, {}, w); }
   auto squeeze(int axis, Where w = Where::current()) const { return view(ViewKind::squeeze, {axis}, w); }
   auto unsqueeze(int axis, Where w = Where::current()) const { return view(ViewKind::unsqueeze, {axis}, w); }
