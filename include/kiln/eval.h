@@ -23,6 +23,12 @@ template <class... X>
 Tie<std::remove_cvref_t<X>...> tie(X&&... x) {
   return {{x.target()...}};
 }
+template <class... X>
+  requires(!(detail::destination<X> && ...))
+Tie<std::remove_cvref_t<X>...> tie(X&&...) {
+  static_assert((detail::destination<X> && ...), "kiln: kl::tie names arrays that are not const, and views");
+  return {};
+}
 
 /// The arrays made by kl::eval of several expressions; takes part in structured bindings.
 template <class First, class... Rest>
@@ -77,6 +83,17 @@ template <class X>
   requires(detail::array_operand<X>)
 Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x, detail::Where w = detail::Where::current()) {
   return Array<typename std::remove_cvref_t<X>::value_type>(static_cast<X&&>(x), w);
+}
+
+template <class X>
+  requires(!detail::array_operand<X> && !detail::tuple_of_arrays<X>)
+Array<float> eval(const X&, detail::Where = {}) {
+  static_assert(detail::role_of<X> != detail::Role::traced,
+                "kiln: a traced value is not evaluated; return it from the lambda of kl::jit");
+  static_assert(detail::role_of<X> == detail::Role::traced,
+                "kiln: kl::eval computes an expression or a view; numbers and host memory need none: kl::full, "
+                "kl::from_host");
+  return {};
 }
 
 /// Computes several expressions in one kernel: auto [s, q] = kl::eval(a + b, a * b).

@@ -34,6 +34,7 @@ class Into {
   }
   template <class... A>
   void operator()(const A&... arguments) {
+    [[maybe_unused]] constexpr bool looked = takes_traced<F, A...>;
     at({}, arguments...);
   }
   /// For the library's templates, which call on behalf of the user.
@@ -56,6 +57,7 @@ class Configured {
   Configured(const Jit<F>& function, const Launch& launch) : function_(function), launch_(launch_control(launch)) {}
   template <class... A>
   auto operator()(const A&... arguments) const {
+    [[maybe_unused]] constexpr bool looked = takes_traced<F, A...>;
     return function_.run(&launch_, arguments...);
   }
   template <class... X>
@@ -99,6 +101,7 @@ class Jit : public detail::Inspectable<Jit<F>> {
   /// arguments (inside another lambda) it records its body there.
   template <class... A>
   auto operator()(const A&... arguments) const {
+    [[maybe_unused]] constexpr bool looked = detail::takes_traced<F, A...>;  // first: its errors name few lines of ours
     return run(nullptr, arguments...);
   }
   /// f.into(y)(x): writes existing arrays or views.
@@ -106,7 +109,9 @@ class Jit : public detail::Inspectable<Jit<F>> {
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
     static_assert((detail::destination<std::remove_cvref_t<X>> && ...),
                   "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
-    if constexpr ((detail::destination<std::remove_cvref_t<X>> && ...)) {
+    static_assert((detail::destination<X> && ...) || !(detail::destination<std::remove_cvref_t<X>> && ...),
+                  "kiln: f.into(...) writes: a const array cannot be its destination");
+    if constexpr ((detail::destination<X> && ...)) {
       return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
     } else {
       return {*this, nullptr, {}};

@@ -179,10 +179,10 @@ NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
     return x.node_as(type, w);
   } else if constexpr (Operand<X>::role == Role::baked) {
     return record_number(recorder, scalar_argument(x.value), type, w);
-  } else if constexpr (Operand<X>::role == Role::array) {
-    return 0;  // record refuses it; nothing more is to be said
-  } else {
+  } else if constexpr (Operand<X>::role == Role::number) {
     return record_number(recorder, scalar_argument(x), type, w);
+  } else {
+    return 0;  // refused already; nothing more is to be said
   }
 }
 

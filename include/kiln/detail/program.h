@@ -102,6 +102,9 @@ struct Slots {
   }
 };
 
+/// The constructor of an expression from what its Slots are made of.
+struct OfSlots {};
+
 /// An expression, array or number as the library sees it. Nothing is owned.
 struct Parts {
   const Instruction* code = nullptr;
