@@ -10,6 +10,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
 #include "runtime/bundle/embedded.h"
+#include "runtime/bundle_difference.h"
 #include "runtime/compile_mode.h"
 #include "runtime/kernel_identity.h"
 #include "runtime/tuning_store.h"
@@ -168,8 +169,20 @@ bool has_name_of(const BundleKernel& kernel, const KernelSource& source) {
                                    : kernel.title.find(source.expression) != kernel.title.npos;
 }
 
+/// The kernel that differs in the fewest fields, and in which.
+std::pair<const BundleKernel*, std::vector<std::string>> nearest_of(const std::vector<const BundleKernel*>& kernels,
+                                                                    const KernelSource& source,
+                                                                    const CompileOptions& options) {
+  std::pair<const BundleKernel*, std::vector<std::string>> nearest{nullptr, {}};
+  for (const BundleKernel* const kernel : kernels) {
+    std::vector<std::string> differing = differences(*kernel, source, options);
+    if (!nearest.first || differing.size() < nearest.second.size()) nearest = {kernel, std::move(differing)};
+  }
+  return nearest;
+}
+
 /// Why a bundle has no candidates: what it holds under the same name helps to see what was not recorded.
-std::string absence(const BundleReader& bundle, const KernelSource& source, const std::string& arch) {
+std::string absence(const BundleReader& bundle, const KernelSource& source, const CompileOptions& options) {
   std::vector<BundleKernel> named;
   bool same_rules = bundle.kernels().empty();
   for (const BundleKernel& kernel : bundle.kernels()) {
@@ -178,7 +191,7 @@ std::string absence(const BundleReader& bundle, const KernelSource& source, cons
   }
   if (!same_rules) return "it was built by a version of kiln that made other kernels; build it again";
   if (named.empty()) return fmt::format("no kernel of this name among its {}", count_identities(bundle.kernels()));
-  const BundleChoice choice = choose(named, arch, true);
+  const BundleChoice choice = choose(named, options.arch, true);
   if (choice.usable.empty()) {
     const std::size_t count = count_identities(named);
     const std::set<std::string> reasons(choice.rejections.begin(), choice.rejections.end());
@@ -187,8 +200,17 @@ std::string absence(const BundleReader& bundle, const KernelSource& source, cons
   }
   std::set<Digest> usable;
   for (const BundleKernel* const kernel : choice.usable) usable.insert(kernel->identity);
-  return fmt::format("{} kernel{} of this name for this device, with other types, layouts, options or plans, as \"{}\"",
-                     usable.size(), usable.size() == 1 ? "" : "s", choice.usable.front()->title);
+  const std::string count =
+      fmt::format("{} kernel{} of this name for this device", usable.size(), usable.size() == 1 ? "" : "s");
+  const auto [nearest, differing] = nearest_of(choice.usable, source, options);
+  if (!differing.empty())
+    return fmt::format("{}, {} with {}", count, usable.size() == 1 ? "but" : "the nearest one",
+                       fmt::join(differing, "; "));
+  if (!source.title.empty())
+    return fmt::format(
+        "{}, the nearest one, \"{}\", with another source text alone: another kiln or text of a function", count,
+        nearest->title);
+  return fmt::format("{}, with other types, layouts, options or plans, as \"{}\"", count, nearest->title);
 }
 
 std::optional<Binary> take_first(const BundleReader& bundle, const BundleChoice& choice, const CompileOptions& options,
@@ -255,7 +277,7 @@ std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileO
       const BundleReader& reader = *bundle->reader;
       const auto candidates = reader.kernels(identity);
       if (candidates.empty()) {
-        if (rejections && allow_ptx) reasons.push_back({reader.name(), absence(reader, source, options.arch)});
+        if (rejections && allow_ptx) reasons.push_back({reader.name(), absence(reader, source, options)});
         continue;
       }
       const BundleChoice choice = choose(candidates, options.arch, allow_ptx);
