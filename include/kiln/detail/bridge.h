@@ -174,6 +174,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  int stream_kind = -1, stream_index = -1;  ///< the stream's device, where it is known
   Where where = {};
 };
 
