@@ -300,6 +300,8 @@ Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const
               int device_index, Where where) {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
   backend_for(device, "view", where);
+  const Shape checked = make_shape("view", {shape, static_cast<std::size_t>(rank)}, where);
+  element_count("view", checked, where);
   return borrow_memory("view", data, *intern(type, device_kind, device_index, shape, rank, strides), {}, where);
 }
 

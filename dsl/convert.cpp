@@ -239,4 +239,13 @@ void fail_conversion(const detail::ScalarArgument& scalar, DType to, detail::Whe
       text, name_of(to), place(where));
 }
 
+void fail_constant(const detail::ScalarArgument& number, DType to, detail::Where where) {
+  char text[96];
+  scalar_text(number, text, sizeof text);
+  fail<TypeError>(
+      "the number {} does not fit {}, the type of its kl::Const parameter{}; give another number, or "
+      "declare a wider type",
+      text, name_of(to), place(where));
+}
+
 }  // namespace kiln::dsl

@@ -17,5 +17,7 @@ const char* scalar_text(const detail::ScalarArgument& scalar, char* buffer, unsi
 
 /// TypeError: the value does not fit.
 [[noreturn]] void fail_conversion(const detail::ScalarArgument& scalar, DType to, detail::Where where);
+/// The same of a number given for a kl::Const parameter of the type.
+[[noreturn]] void fail_constant(const detail::ScalarArgument& number, DType to, detail::Where where);
 
 }  // namespace kiln::dsl

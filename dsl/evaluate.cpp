@@ -29,7 +29,7 @@ void trace(detail::Recorder& recorder, const void* environment, detail::NodeId* 
 /// Calls `run(call)` with everything of `e` in place.
 template <class Run>
 auto with_call(const detail::Evaluation& e, Run run) {
-  Gathered gathered(e.parts, e.part_count, e.where);
+  Gathered gathered(e.parts, e.part_count, e.where.file || !e.launch ? e.where : e.launch->where, e.definition);
   if (e.signature) gathered.add_tag(e.signature);
   const Environment environment{&gathered, &e};
   detail::Call call;

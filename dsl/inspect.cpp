@@ -91,8 +91,15 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
           "inspect: operand {} has no elements{}: it was default-constructed or moved from; give it a shape first", i,
           dsl::place(call.where));
   }
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
-  const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
+  std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
+  const dsl::Draft draft = [&] {
+    try {
+      return dsl::draft(*trace, call, device, machine);
+    } catch (const ShapeError&) {  // expressions of one type share a trace: name this line and not the first one's
+      trace = dsl::record(call);
+      return dsl::draft(*trace, call, device, machine);
+    }
+  }();
   auto owner = std::make_unique<dsl::OwningInspection>();
   if (!arch || !*arch) {
     const runtime::DeviceInfo& info = runtime::backend(device).info();

@@ -12,8 +12,10 @@ namespace kiln::detail {
 class Recorder {
  public:
   /// `input_ranks[i]` is the rank of the call's input `i`; `scalar_count` bounds the slots of parameters.
-  Recorder(std::vector<int> input_ranks, unsigned scalar_count)
-      : input_ranks_(std::move(input_ranks)), scalar_count_(scalar_count) {}
+  Recorder(std::vector<int> input_ranks, unsigned scalar_count, Where call = {})
+      : input_ranks_(std::move(input_ranks)), scalar_count_(scalar_count), call_(call) {}
+  /// The place of the call whose trace this is; none where the call has none.
+  Where call() const { return call_; }
 
   /// One more input or scalar of the call, where they are not known beforehand; their slots.
   unsigned append_input(int rank) {
@@ -106,6 +108,7 @@ class Recorder {
   std::vector<int> ranks_;  ///< one per node
   std::vector<int> input_ranks_;
   unsigned scalar_count_;
+  Where call_;
   int loop_rank_ = 0;
   std::uint64_t loop_states_ = 0;
 };

@@ -1,7 +1,6 @@
 // dsl/session.cpp -- thread-local current device and streams.
 #include "dsl/session.h"
 
-#include "runtime/exit_order.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -22,7 +21,6 @@ ThreadState& thread_state() { return state; }
 runtime::DeviceId current_device() {
   if (!state.has_device) {
     state.device = runtime::default_device();
-    runtime::watch_end_of_thread();
     state.has_device = true;
   }
   return state.device;
@@ -30,7 +28,6 @@ runtime::DeviceId current_device() {
 
 void set_current_device(runtime::DeviceId device) {
   runtime::backend(device);  // throws when the device cannot be used
-  if (!state.has_device) runtime::watch_end_of_thread();
   state.device = device;
   state.has_device = true;
 }

@@ -91,7 +91,7 @@ std::string types_text(const detail::Call& call) {
 std::shared_ptr<const Trace> record(const detail::Call& call) {
   std::vector<int> ranks;
   for (unsigned i = 0; i < call.input_count; ++i) ranks.push_back(call.inputs[i].layout->rank);
-  detail::Recorder recorder(std::move(ranks), call.scalar_count);
+  detail::Recorder recorder(std::move(ranks), call.scalar_count, call.where);
   std::vector<detail::NodeId> outputs(call.target_count);
   call.trace(recorder, call.environment, outputs.data());
   for (unsigned t = 0; t < call.target_count; ++t) {
@@ -121,7 +121,7 @@ void Signatures::admit(const detail::Call& call) {
   fail<TypeError>(
       "{} is sealed and was not compiled for {}{}; compile it for these types before f.seal(), or convert "
       "the arguments. It was compiled for:{}",
-      call.name ? call.name : "the function", types_text(call), place(call.where), known.empty() ? " nothing" : known);
+      call.name ? call.name : "the function", types_text(call), place(call), known.empty() ? " nothing" : known);
 }
 
 void Signatures::add(const detail::Call& call) {
@@ -136,7 +136,7 @@ std::shared_ptr<const Trace> Traces::get(const detail::Call& call, Signatures* s
     fail<TypeError>(
         "{} calls itself while it is being traced{}: the call would need the trace that is not finished; call the "
         "lambda itself, or another function, on the traced values",
-        call.name ? call.name : "a function", place(call.where));
+        call.name ? call.name : "a function", place(call));
   }
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)

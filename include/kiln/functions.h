@@ -5,13 +5,27 @@
 
 namespace kiln {
 
+namespace detail {
+/// C++ numbers alone, refused: a conversion, so that everything that fits is chosen before.
+struct PlainNumber {
+  template <class N>  // kl::half finds these functions beside those of <cmath>, and converts to their float
+    requires(std::is_arithmetic_v<N> || complex_like<N>)
+  PlainNumber(N) {
+    static_assert(no_dtype<N>::value,
+                  "kiln: functions of kl:: take an array, an expression or a traced value; of C++ numbers alone: "
+                  "std::exp(2.0f), std::fmax(a, b), static_cast<float>(n)");
+  }
+};
+}  // namespace detail
+
 #define KILN_FUNCTION_1(id)                                    \
   template <class X>                                           \
     requires(detail::function_operands<X>)                     \
   auto id(X&& a, detail::Where w = detail::Where::current()) { \
     using A = std::remove_cvref_t<X>;                          \
     KILN_COMPOSE_UNARY(Op::id, A, a, detail::take_of<X>(), w)  \
-  }
+  }                                                            \
+  float id(detail::PlainNumber);
 #define KILN_FUNCTION_2(id)                                                                \
   template <class X, class Y>                                                              \
     requires(detail::function_operands<X, Y>)                                              \
@@ -20,13 +34,15 @@ namespace kiln {
     using B = std::remove_cvref_t<Y>;                                                      \
     if constexpr (Op::id == Op::pow) detail::check_exponent_of<A>(w, b);                   \
     KILN_COMPOSE_BINARY(Op::id, A, a, detail::take_of<X>(), B, b, detail::take_of<Y>(), w) \
-  }
+  }                                                                                        \
+  float id(detail::PlainNumber, detail::PlainNumber);
 #define KILN_FUNCTION_3(id)                                                                           \
   template <class X, class Y, class Z>                                                                \
     requires(detail::function_operands<X, Y, Z>)                                                      \
   auto id(X&& a, Y&& b, Z&& c, detail::Where w = detail::Where::current()) {                          \
     return detail::ternary<Op::id>(w, static_cast<X&&>(a), static_cast<Y&&>(b), static_cast<Z&&>(c)); \
-  }
+  }                                                                                                   \
+  float id(detail::PlainNumber, detail::PlainNumber, detail::PlainNumber);
 // `where` below also takes conditions that are not bool.
 #define KILN_OP(id, arity, domain, result, cuda, llvm, doc) KILN_FUNCTION_##result##_##arity(id)
 #define KILN_FUNCTION_same_1 KILN_FUNCTION_1
@@ -65,6 +81,9 @@ auto cast(X&& x, detail::Where w = detail::Where::current()) {
     return detail::convert<dtype_of<T>>(w, static_cast<X&&>(x));
   }
 }
+
+template <class T>
+T cast(detail::PlainNumber);
 
 /// Elements of `a` where the condition holds (is not 0), else of `b`.
 template <class C, class A, class B>

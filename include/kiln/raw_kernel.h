@@ -92,11 +92,21 @@ class RawKernel {
     return {program_, launch, n};
   }
 
+  /// How many threads run is not to be guessed.
+  template <class... A>
+  void operator()(const A&...) const {
+    static_assert(sizeof...(A) == ~std::size_t{},
+                  "kiln: a raw kernel is launched with a grid: k[{.grid = {gx, gy}, .block = {32, 8}}](...), or "
+                  "k.over(n)(...) for at least n threads");
+  }
+
   /// Compiles, for the current device or for a named architecture ("sm_90") that need not be here, and tells registers,
   /// spilled bytes, shared memory, occupancy (of k[{.block = 256}].inspect(...), else of the best block), source, PTX
   /// and machine code. explain() lists the parameters.
-  Inspection inspect(const char* arch = nullptr) const {
-    return Inspection(detail::inspect_raw(*program_, detail::LaunchControl{}, arch));
+  Inspection inspect(const char* arch = nullptr, detail::Where where = detail::Where::current()) const {
+    detail::LaunchControl launch;
+    launch.where = where;
+    return Inspection(detail::inspect_raw(*program_, launch, arch));
   }
   /// Compiles into the caches ahead of the first launch, without a GPU: k.compile({.archs = {"sm_80", "sm_90"}}). No
   /// architectures mean the current device.

@@ -30,6 +30,16 @@ class Sym : public detail::Operators<Sym<T>>,
   static constexpr DType dtype = dtype_of<T>;
 
   Sym(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
+  Sym(const Sym&) = default;
+  Sym& operator=(const Sym&) & = default;
+  /// Elements of a traced value are not written.
+  template <class V>
+  void operator=(const V&) const&& {
+    static_assert(detail::no_dtype<V>::value,
+                  "kiln: elements of a traced value are not assigned to; compute the new value: "
+                  "kl::where(kl::index(a, 0) == 0, 1, a)");
+  }
+  ~Sym() = default;
 
   int ndim() const { return detail::rank_of(*recorder_, node_); }
   /// The number of elements and the extents: run-time numbers, which follow from the shapes of the call.
@@ -169,10 +179,10 @@ NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
     return x.node_as(type, w);
   } else if constexpr (Operand<X>::role == Role::baked) {
     return record_number(recorder, scalar_argument(x.value), type, w);
-  } else if constexpr (Operand<X>::role == Role::array) {
-    return 0;  // record refuses it; nothing more is to be said
-  } else {
+  } else if constexpr (Operand<X>::role == Role::number) {
     return record_number(recorder, scalar_argument(x), type, w);
+  } else {
+    return 0;  // refused already; nothing more is to be said
   }
 }
 

@@ -95,7 +95,11 @@ struct Assigned {
   Self& value;
   Where where;
   Assigned(Self& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {}
-  Assigned(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {}
+  Assigned(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {
+    static_assert(role_of<Self> != Role::traced,
+                  "kiln: elements of a traced value are not assigned to; compute the new value: "
+                  "kl::where(kl::index(a, 0) == 0, a + 1, a)");
+  }
 };
 /// The value of such an assignment.
 template <Op O, class A, class R>
