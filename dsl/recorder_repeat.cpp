@@ -220,6 +220,7 @@ void Recorder::repeat(const Repetition& r, NodeId* results, Where where) {
   std::vector<NodeId> calls;
   for (std::size_t k = 0; k < leaves.size(); ++k) {
     function.component = static_cast<unsigned>(k);
+    function.name = k == 0 ? "repeat" : fmt::format("repeat_{}", k);  // part of the graph's text, which is a key
     function.result = graph_[leaves[k]].type;
     calls.push_back(known(graph_.call(std::make_shared<const codegen::Function>(function), operands, place), rank));
   }

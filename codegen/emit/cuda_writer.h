@@ -159,12 +159,12 @@ class Writer {
   void line(fmt::format_string<Args...> format, Args&&... args) {
     text_.append(static_cast<std::size_t>(indent_) * 2, ' ');
     text_ += fmt::format(format, static_cast<Args&&>(args)...);
+    if (text_.back() == '{') loop_states_.clear();  // names may mean other values in the block that starts
     text_ += '\n';
   }
   void open(const std::string& head) {
     line("{} {{", head);
     ++indent_;
-    loop_states_.clear();
   }
   void close() {
     --indent_;

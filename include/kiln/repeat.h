@@ -181,6 +181,8 @@ auto repeat(const N& n, const std::tuple<S...>& states, const F& body, detail::W
   if constexpr (detail::require_repeat<N, S...>()) {
     const auto loop = std::apply([&](const S&... s) { return detail::Repeating<S...>(w, n, s...); }, states);
     return loop.finish(std::apply(body, loop.states()));
+  } else {
+    return states;  // one error is enough
   }
 }
 /// One state.
@@ -189,6 +191,8 @@ auto repeat(const N& n, const S& state, const F& body, detail::Where w = detail:
   if constexpr (detail::require_repeat<N, S>()) {
     const detail::Repeating<S> loop(w, n, state);
     return std::get<0>(loop.finish(std::apply(body, loop.states())));
+  } else {
+    return state;
   }
 }
 

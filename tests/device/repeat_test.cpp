@@ -54,6 +54,15 @@ TEST_P(Repeat, changes_all_states_at_once) {
   }
 }
 
+TEST_P(Repeat, tells_kernels_apart_that_return_different_states) {
+  const auto body = [](auto a, auto b) { return std::tuple(a + 1, b + 2); };
+  const auto f = kl::jit([&](auto x) { return std::get<0>(kl::repeat(5, std::tuple(x, x), body)); });
+  const auto g = kl::jit([&](auto x) { return std::get<1>(kl::repeat(5, std::tuple(x, x), body)); });
+  const kl::Array<std::int32_t> x = kl::zeros<std::int32_t>({40});
+  EXPECT_EQ(kl::eval(f(x)).to_host(), Integers(40, 5));
+  EXPECT_EQ(kl::eval(g(x)).to_host(), Integers(40, 10));
+}
+
 TEST_P(Repeat, ends_where_the_condition_holds_and_keeps_the_states_of_then) {
   const auto f = kl::jit([](auto x, auto most) {
     auto [n, steps] = kl::repeat(most, std::tuple(x, 0), [](auto n, auto steps) {

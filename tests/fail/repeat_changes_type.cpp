@@ -6,6 +6,5 @@
 namespace kl = kiln;
 
 void f(kl::Array<int>& x) {
-  auto g = kl::jit([](auto v) { return kl::repeat(3, v, [](auto s) { return s * 0.5; }); });  // error
-  g(x);
+  kl::jit([](auto v) { return kl::repeat(3, v, [](auto s) { return s * 0.5; }); })(x);  // error
 }

@@ -6,9 +6,5 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
-  auto g = kl::jit([](auto v) {
-    auto [a, b] = kl::repeat(3, std::tuple(v, v), [](auto s, auto t) { return s + t; });  // error
-    return a + b;
-  });
-  g(x);
+  kl::jit([](auto v) { return kl::repeat(3, std::tuple(v, v), [](auto s, auto t) { return s + t; }); })(x);  // error
 }

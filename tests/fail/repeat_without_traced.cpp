@@ -6,6 +6,5 @@
 namespace kl = kiln;
 
 void f(kl::Array<float>& x) {
-  auto g = kl::jit([](auto v) { return kl::repeat(3, 0.0f, [&](auto s) { return s + v; }); });  // error
-  g(x);
+  kl::jit([](auto v) { return kl::repeat(3, 0.0f, [&](auto s) { return s + v; }) * v; })(x);  // error
 }
