@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <kiln/detail/bridge.h>
+#include <kiln/repeat.h>
 
 #include "codegen/ir/graph.h"
 
@@ -57,6 +57,16 @@ class Recorder {
   NodeId item_index(NodeId value, int axis, Where where);
   /// The extent of an item's axis; of all_axes the number of its elements.
   NodeId item_extent(NodeId value, int axis, Where where);
+
+  // recorder_repeat.cpp: loops inside of kernels.
+  /// A state of a loop, as its body sees it: an input that no call has.
+  NodeId loop_state(DType type, int rank);
+  NodeId complex(DType type, NodeId real, NodeId imaginary, Where where);
+  void repeat(const Repetition& repetition, NodeId* results, Where where);
+  /// True once loops were recorded: the graph then holds nodes of their bodies, which no output needs.
+  bool has_loops() const { return loop_states_ > 0; }
+  NodeId unrounded(NodeId value, DType type, Where where);
+
   const codegen::Graph& graph() const { return graph_; }
   /// The finished trace; the recorder is empty afterwards.
   codegen::Graph take() { return std::move(graph_); }
@@ -86,7 +96,6 @@ class Recorder {
   NodeId append(const Reduced& r, const codegen::ReductionSpec& spec, DType type,
                 std::initializer_list<NodeId> operands);
   NodeId extent(const Reduced& r, NodeId value, DType type, std::uint8_t axes, std::int64_t subtract);
-  NodeId unrounded(NodeId value, DType type, Where where);
   NodeId in_front(NodeId value, Where where);
   NodeId known(NodeId id, int rank);
   NodeId with_loops(NodeId value, Where where);
@@ -101,6 +110,7 @@ class Recorder {
   unsigned scalar_count_;
   Where call_;
   int loop_rank_ = 0;
+  std::uint64_t loop_states_ = 0;
 };
 
 }  // namespace kiln::detail

@@ -135,12 +135,12 @@ def main():
                 good &= compare(name, get(name), expected, allowed)
     for program, size in (SMALL if options.small else LARGE).items() if options.times else ():
         run = subprocess.run([options.bin / f"llm_{program}", "--size", str(size)], capture_output=True, text=True, check=True)
-        rows = {line[:36].strip(): line[36:].split() for line in run.stdout.splitlines()}  # kernels, ms, GB/s, ...
+        rows = {line[:40].strip(): line[40:].split() for line in run.stdout.splitlines()}  # kernels, ms, GB/s, ...
         for name, function, operands in cases(program, size, device):
             torch.compiler.reset()
             compiled = torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False)
             theirs, ours, rate = milliseconds(compiled, operands, device), float(rows[name][1]), float(rows[name][2])
-            print(f"{name:36}  kiln {ours:8.3f} ms {rate:6.0f} GB/s   torch.compile {theirs:8.3f} ms "
+            print(f"{name:40}  kiln {ours:8.3f} ms {rate:6.0f} GB/s   torch.compile {theirs:8.3f} ms "
                   f"{rate * ours / theirs:6.0f} GB/s   {theirs / ours:5.2f} x", flush=True)
         torch.cuda.empty_cache() if device == "cuda" else None
     return 0 if good else 1

@@ -93,7 +93,8 @@ int main(int argc, char** argv) {
       "rotary embedding, 32 heads of 128", 2 * bytes * heads * head_size, 8e-3, [&] { turn(turned); },
       [&] { return check_rotary(x, turned); });
 
-  kl::Array<bf16> gate = kl::random::normal<bf16>({tokens, hidden}, 2), up = kl::random::normal<bf16>({tokens, hidden}, 3);
+  kl::Array<bf16> gate = kl::random::normal<bf16>({tokens, hidden}, 2),
+                  up = kl::random::normal<bf16>({tokens, hidden}, 3);
   kl::Array<bf16> gated({tokens, hidden});
   table.row(
       "SwiGLU, 14336 wide", 3 * bytes * hidden, 8e-3, [&] { swiglu.into(gated)(gate, up); },

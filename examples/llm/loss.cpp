@@ -1,4 +1,5 @@
-// examples/llm/loss.cpp -- cross-entropy with label smoothing, forward and backward, over a vocabulary of 128,256 words.
+// examples/llm/loss.cpp -- cross-entropy with label smoothing, forward and backward, over a vocabulary of 128,256
+// words.
 //
 //   llm_loss [--size tokens] [--save directory]
 //
@@ -25,11 +26,12 @@ const auto forward = kl::jit("cross_entropy", [](auto logits, auto labels, auto 
 });
 
 // `scale` is the gradient of the total loss by each token's: 1 / tokens for their mean.
-const auto backward = kl::jit("cross_entropy_dx", [](auto logits, auto labels, auto lse, auto s, auto share, auto scale) {
-  auto p = kl::exp(kl::cast<float>(logits) - lse);
-  auto target = kl::where(kl::index(logits, 1) == labels, 1.0f - s, 0.0f) + share;
-  return kl::cast<bf16>(kl::where(labels < 0, 0.0f, (p - target) * scale));
-});
+const auto backward =
+    kl::jit("cross_entropy_dx", [](auto logits, auto labels, auto lse, auto s, auto share, auto scale) {
+      auto p = kl::exp(kl::cast<float>(logits) - lse);
+      auto target = kl::where(kl::index(logits, 1) == labels, 1.0f - s, 0.0f) + share;
+      return kl::cast<bf16>(kl::where(labels < 0, 0.0f, (p - target) * scale));
+    });
 
 struct Reference {
   double loss = 0;
@@ -46,8 +48,7 @@ struct Reference {
     const double lse = highest + std::log(total);
     const auto at = static_cast<std::size_t>(label);
     loss = lse - (1 - s) * x[at] - s * mean;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      dx[i] = scale * (std::exp(x[i] - lse) - (i == at ? 1 - s : 0) - s / n);
+    for (std::size_t i = 0; i < x.size(); ++i) dx[i] = scale * (std::exp(x[i] - lse) - (i == at ? 1 - s : 0) - s / n);
   }
 };
 

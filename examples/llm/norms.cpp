@@ -29,8 +29,7 @@ const auto layernorm = kl::jit("layernorm", [](auto x, auto weight, auto bias, a
 const auto layernorm_dx = kl::jit("layernorm_dx", [](auto dy, auto x, auto weight, auto mean, auto rstd) {
   auto normal = (kl::cast<float>(x) - mean) * rstd;
   auto g = kl::cast<float>(dy) * weight;
-  return kl::cast<bf16>(
-      rstd * (g - kl::mean(g, -1, kl::keepdims) - normal * kl::mean(g * normal, -1, kl::keepdims)));
+  return kl::cast<bf16>(rstd * (g - kl::mean(g, -1, kl::keepdims) - normal * kl::mean(g * normal, -1, kl::keepdims)));
 });
 
 // The gradients of weight and bias are sums over the rows: both in one pass down the columns.
@@ -106,7 +105,9 @@ double check_weights(const Data& d, const kl::Array<float>& dweight, const kl::A
   const kl::Array<double> mean = kl::mean(h, -1, kl::keepdims),
                           rstd = kl::rsqrt(kl::var(h, -1, kl::keepdims) + double(eps));
   const std::vector<double> means = mean.to_host(), rstds = rstd.to_host();
-  const auto columns_of = [&](const kl::Array<bf16>& a) { return kl::eval(a(kl::all, kl::range(0, columns))).to_host(); };
+  const auto columns_of = [&](const kl::Array<bf16>& a) {
+    return kl::eval(a(kl::all, kl::range(0, columns))).to_host();
+  };
   const std::vector<bf16> x = columns_of(d.x), dy = columns_of(d.dy);
   std::vector<double> w(columns, 0), b(columns, 0);
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -147,12 +148,16 @@ int main(int argc, char** argv) {
       "layernorm backward, dx", 3 * tensor, 8e-3, [&] { layernorm_dx.into(dx)(d.dy, d.x, d.weight32, mean, rstd); },
       [&] { return check_layernorm(d, dx, true); });
   table.row(
-      "layernorm backward, weights", 2 * tensor, 1e-5, [&] { layernorm_dw.into(dweight, dbias)(d.dy, d.x, mean, rstd); },
+      "layernorm backward, weights", 2 * tensor, 1e-5,
+      [&] { layernorm_dw.into(dweight, dbias)(d.dy, d.x, mean, rstd); },
       [&] { return check_weights(d, dweight, dbias); });
 
-  examples::save(options, "x", d.x), examples::save(options, "residual", d.residual), examples::save(options, "dy", d.dy);
+  examples::save(options, "x", d.x), examples::save(options, "residual", d.residual),
+      examples::save(options, "dy", d.dy);
   examples::save(options, "weight", d.weight32), examples::save(options, "bias", d.bias);
-  examples::save(options, "sum", sum), examples::save(options, "rmsnorm", y), examples::save(options, "layernorm", normed);
-  examples::save(options, "dx", dx), examples::save(options, "dweight", dweight), examples::save(options, "dbias", dbias);
+  examples::save(options, "sum", sum), examples::save(options, "rmsnorm", y),
+      examples::save(options, "layernorm", normed);
+  examples::save(options, "dx", dx), examples::save(options, "dweight", dweight),
+      examples::save(options, "dbias", dbias);
   return table.status();
 }

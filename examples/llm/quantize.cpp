@@ -45,8 +45,8 @@ std::uint8_t to_fp8_host(float x) {
 template <class Codes>
 auto from_fp8(const Codes& codes) {
   auto exponent = kl::cast<float>((codes >> 3) & 15), fraction = kl::cast<float>(codes & 7);
-  auto magnitude = kl::where(exponent == 0.0f, fraction * 0x1p-9f,
-                             (1.0f + 0.125f * fraction) * kl::exp2(exponent - 7.0f));
+  auto magnitude =
+      kl::where(exponent == 0.0f, fraction * 0x1p-9f, (1.0f + 0.125f * fraction) * kl::exp2(exponent - 7.0f));
   auto value = kl::where((codes & 127) == 127, NAN, magnitude);
   return kl::where(codes >= 128, -value, value);
 }

@@ -16,7 +16,7 @@ namespace kl = kiln;
 struct D2Q9 {
   static constexpr int right[9] = {0, 1, 0, -1, 0, 1, -1, -1, 1}, down[9] = {0, 0, 1, 0, -1, 1, 1, -1, -1};
   static constexpr int back[9] = {0, 3, 4, 1, 2, 7, 8, 5, 6};
-  static constexpr float weight[9] = {4 / 9.f, 1 / 9.f,  1 / 9.f,  1 / 9.f, 1 / 9.f,
+  static constexpr float weight[9] = {4 / 9.f,  1 / 9.f,  1 / 9.f,  1 / 9.f, 1 / 9.f,
                                       1 / 36.f, 1 / 36.f, 1 / 36.f, 1 / 36.f};
 };
 
@@ -33,34 +33,35 @@ auto equilibrium(int i, const T& more, const U& u, const U& v, const U& uu) {
 }
 
 /// One step: everything moves, turns back from walls, and relaxes. `rate` is 1 / relaxation time, `force` pushes right.
-inline const auto lattice_step = kl::jit("lattice_step", [](auto f0, auto f1, auto f2, auto f3, auto f4, auto f5, auto f6,
-                                                            auto f7, auto f8, auto bits, auto rate, auto force, auto wind,
-                                                            kl::Const<bool> is_open) {
-  const std::array f{f0, f1, f2, f3, f4, f5, f6, f7, f8};
-  const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
-  std::array g = f;
-  for (int i = 1; i < 9; ++i) {
-    const kl::Shape by{D2Q9::down[i], D2Q9::right[i]};
-    auto moved = is_open ? kl::shift(f[i], by, kl::clamp) : kl::shift(f[i], by, kl::wrap);
-    g[i] = kl::where(bit(i), f[D2Q9::back[i]], moved);
-  }
-  auto more = g[0] + g[1] + g[2] + g[3] + g[4] + g[5] + g[6] + g[7] + g[8], rho = 1.0f + more;
-  auto u = (g[1] + g[5] + g[8] - g[3] - g[6] - g[7]) / rho, v = (g[2] + g[5] + g[6] - g[4] - g[7] - g[8]) / rho;
-  auto uu = u * u + v * v;
-  auto still = 0.0f * wind;
-  std::array next = g;
-  for (int i = 0; i < 9; ++i) {
-    auto relaxed = g[i] + rate * (equilibrium(i, more, u, v, uu) - g[i]) + 3.0f * D2Q9::weight[i] * D2Q9::right[i] * force;
-    auto moving = kl::where(bit(open_bit), equilibrium(i, still, wind, still, wind * wind), relaxed);
-    next[i] = kl::where(bit(solid_bit), f[i], moving);
-  }
-  return std::tuple(next[0], next[1], next[2], next[3], next[4], next[5], next[6], next[7], next[8]);
-});
+inline const auto lattice_step =
+    kl::jit("lattice_step", [](auto f0, auto f1, auto f2, auto f3, auto f4, auto f5, auto f6, auto f7, auto f8,
+                               auto bits, auto rate, auto force, auto wind, kl::Const<bool> is_open) {
+      const std::array f{f0, f1, f2, f3, f4, f5, f6, f7, f8};
+      const auto bit = [&](int i) { return (bits >> i & 1) != 0; };
+      std::array g = f;
+      for (int i = 1; i < 9; ++i) {
+        const kl::Shape by{D2Q9::down[i], D2Q9::right[i]};
+        auto moved = is_open ? kl::shift(f[i], by, kl::clamp) : kl::shift(f[i], by, kl::wrap);
+        g[i] = kl::where(bit(i), f[D2Q9::back[i]], moved);
+      }
+      auto more = g[0] + g[1] + g[2] + g[3] + g[4] + g[5] + g[6] + g[7] + g[8], rho = 1.0f + more;
+      auto u = (g[1] + g[5] + g[8] - g[3] - g[6] - g[7]) / rho, v = (g[2] + g[5] + g[6] - g[4] - g[7] - g[8]) / rho;
+      auto uu = u * u + v * v;
+      auto still = 0.0f * wind;
+      std::array next = g;
+      for (int i = 0; i < 9; ++i) {
+        auto relaxed =
+            g[i] + rate * (equilibrium(i, more, u, v, uu) - g[i]) + 3.0f * D2Q9::weight[i] * D2Q9::right[i] * force;
+        auto moving = kl::where(bit(open_bit), equilibrium(i, still, wind, still, wind * wind), relaxed);
+        next[i] = kl::where(bit(solid_bit), f[i], moving);
+      }
+      return std::tuple(next[0], next[1], next[2], next[3], next[4], next[5], next[6], next[7], next[8]);
+    });
 
 /// Velocity, of air alone. Half of the force of a step acts before it, half behind it.
-inline const auto lattice_velocity =
-    kl::jit("lattice_velocity", [](auto f0, auto f1, auto f2, auto f3, auto f4, auto f5, auto f6, auto f7, auto f8,
-                                   auto bits, auto half_force) {
+inline const auto lattice_velocity = kl::jit(
+    "lattice_velocity",
+    [](auto f0, auto f1, auto f2, auto f3, auto f4, auto f5, auto f6, auto f7, auto f8, auto bits, auto half_force) {
       auto rho = 1.0f + f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8, is_air = (bits & 1) == 0;
       return std::tuple(kl::where(is_air, (f1 + f5 + f8 - f3 - f6 - f7 - half_force) / rho, 0.0f),
                         kl::where(is_air, (f2 + f5 + f6 - f4 - f7 - f8) / rho, 0.0f));
@@ -68,16 +69,16 @@ inline const auto lattice_velocity =
 
 /// What turns back from walls gives them twice its momentum (round a closed wall that of air at rest adds up to none):
 /// sums over all cells, one pass.
-inline const auto lattice_force = kl::jit("lattice_force", [](auto f0, auto f1, auto f2, auto f3, auto f4, auto f5, auto f6,
-                                                              auto f7, auto f8, auto bits) {
-  const std::array f{f0, f1, f2, f3, f4, f5, f6, f7, f8};
-  auto right = 0.0f * f0, down = right;
-  for (int i = 1; i < 9; ++i) {
-    auto pushed = kl::where((bits >> D2Q9::back[i] & 1) != 0 && (bits & 1) == 0, 2.0f * f[i], 0.0f);
-    right = right + float(D2Q9::right[i]) * pushed, down = down + float(D2Q9::down[i]) * pushed;
-  }
-  return std::tuple(kl::sum(right), kl::sum(down));
-});
+inline const auto lattice_force = kl::jit(
+    "lattice_force", [](auto f0, auto f1, auto f2, auto f3, auto f4, auto f5, auto f6, auto f7, auto f8, auto bits) {
+      const std::array f{f0, f1, f2, f3, f4, f5, f6, f7, f8};
+      auto right = 0.0f * f0, down = right;
+      for (int i = 1; i < 9; ++i) {
+        auto pushed = kl::where((bits >> D2Q9::back[i] & 1) != 0 && (bits & 1) == 0, 2.0f * f[i], 0.0f);
+        right = right + float(D2Q9::right[i]) * pushed, down = down + float(D2Q9::down[i]) * pushed;
+      }
+      return std::tuple(kl::sum(right), kl::sum(down));
+    });
 
 class Lattice {
  public:
@@ -98,7 +99,8 @@ class Lattice {
     }
     if (!open) return;
     auto row = kl::index(walls, 0), column = kl::index(walls, 1);
-    bits_ = bits_ | kl::cast<std::uint16_t>(kl::where(row == 0 || row == shape[0] - 1 || column == 0, 1 << open_bit, 0));
+    bits_ =
+        bits_ | kl::cast<std::uint16_t>(kl::where(row == 0 || row == shape[0] - 1 || column == 0, 1 << open_bit, 0));
   }
 
   /// Air at rest in the walls and, elsewhere, moving right.
@@ -142,8 +144,9 @@ class Lattice {
   void step(Fields& from, Fields& to) {
     std::apply(
         [&](auto&... out) {
-          std::apply([&](const auto&... in) { lattice_step.into(out...)(in..., bits_, rate_, force_, wind_, is_open_); },
-                     from);
+          std::apply(
+              [&](const auto&... in) { lattice_step.into(out...)(in..., bits_, rate_, force_, wind_, is_open_); },
+              from);
         },
         to);
   }

@@ -36,7 +36,7 @@ class Table {
  public:
   explicit Table(const char* title) {
     std::printf("%s on %s\n", title, kiln::Device::current().name());
-    std::printf("%-36s  %8s  %10s  %8s  %10s  %8s\n", "operation", "kernels", "ms", "GB/s", "error", "allowed");
+    std::printf("%-40s  %8s  %10s  %8s  %10s  %8s\n", "operation", "kernels", "ms", "GB/s", "error", "allowed");
   }
   /// Runs `run` once, then for the time. `error` is called after the first run: in-place results are those of one run.
   template <class Run, class Error>
@@ -53,7 +53,7 @@ class Table {
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count() / repeats;
     const bool passed = worst <= allowed;  // false for NaN
     failed_ += !passed;
-    std::printf("%-36s  %8u  %10.4f  %8.1f  %10.2e  %8.1e%s\n", name, recorded.kernels(), ms, 1e-6 * bytes / ms, worst,
+    std::printf("%-40s  %8u  %10.4f  %8.1f  %10.2e  %8.1e%s\n", name, recorded.kernels(), ms, 1e-6 * bytes / ms, worst,
                 allowed, passed ? "" : "  WRONG");
   }
   int status() const { return failed_ ? 1 : 0; }
@@ -75,7 +75,8 @@ std::vector<double> row_of(const kiln::Array<T>& x, std::int64_t r) {
 /// Some of `rows` rows, the first and the last among them: references are plain loops, and slow.
 inline std::vector<std::int64_t> sample(std::int64_t rows, std::int64_t count = 16) {
   std::vector<std::int64_t> chosen;
-  for (std::int64_t i = 0; i < count && i < rows; ++i) chosen.push_back(rows <= count ? i : i * (rows - 1) / (count - 1));
+  for (std::int64_t i = 0; i < count && i < rows; ++i)
+    chosen.push_back(rows <= count ? i : i * (rows - 1) / (count - 1));
   return chosen;
 }
 
