@@ -60,6 +60,11 @@ void row_lengths_of_every_type() {
     rows_of<double>("f64", columns, rows / 2);
   }
   for (const std::int64_t rows : {1, 8, 132}) rows_of<float>("f32", 50257, rows);
+  // Longer than a cluster holds.
+  rows_of<float>("f32", std::int64_t{1} << 22, many() >> 22);
+  rows_of<float>("f32", many(), 1);
+  rows_of<kl::bfloat16>("bf16", many(), 1);
+  rows_of<double>("f64", std::int64_t{1} << 20, many() >> 21);
 }
 
 /// Few columns of many rows, and many of few.
@@ -124,7 +129,10 @@ int main(int argc, char** argv) {
                                                                                           {many() / 100, 100},
                                                                                           {many() / 1000, 1000},
                                                                                           {4096, many() / 4096},
-                                                                                          {16, many() / 16}})
+                                                                                          {16, many() / 16},
+                                                                                          {many() / 256, 256},
+                                                                                          {1024, 1024},
+                                                                                          {2048, 512}})
       columns_of(rows, columns);
     small_arrays();
     for (const int steps : {10, 30}) {
