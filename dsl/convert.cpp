@@ -258,4 +258,13 @@ void fail_conversion(const detail::Call& call, std::uint32_t slot, DType to, det
   fail_conversion(fmt::format("{}{}: ", prefix, written_name(graph, id)), call.scalars[slot], to, where);
 }
 
+void fail_constant(const detail::ScalarArgument& number, DType to, detail::Where where) {
+  char text[96];
+  scalar_text(number, text, sizeof text);
+  fail<TypeError>(
+      "the number {} does not fit {}, the type of its kl::Const parameter{}; give another number, or "
+      "declare a wider type",
+      text, name_of(to), place(where));
+}
+
 }  // namespace kiln::dsl

@@ -3,7 +3,6 @@
 
 #include "dsl/shapes.h"
 #include "dsl/specializations.h"
-#include "runtime/exit_order.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -24,7 +23,6 @@ ThreadState& thread_state() { return state; }
 runtime::DeviceId current_device() {
   if (!state.has_device) {
     state.device = runtime::default_device();
-    runtime::watch_end_of_thread();
     state.has_device = true;
   }
   return state.device;
@@ -32,7 +30,6 @@ runtime::DeviceId current_device() {
 
 void set_current_device(runtime::DeviceId device) {
   runtime::backend(device);  // throws when the device cannot be used
-  if (!state.has_device) runtime::watch_end_of_thread();
   state.device = device;
   state.has_device = true;
 }

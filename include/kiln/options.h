@@ -20,8 +20,18 @@ struct Extent3 {
   constexpr Extent3() = default;
   template <class I>
     requires(std::is_integral_v<I>)
-  constexpr Extent3(I n) : x(static_cast<unsigned>(n)), y(1), z(1) {}
-  constexpr Extent3(unsigned x_, unsigned y_, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr Extent3(I n) : x(checked(n)), y(1), z(1) {}
+  /// Of any integer types: {(columns + 31) / 32, (rows + 31) / 32} of int or std::int64_t.
+  template <class I, class J, class K = int>
+    requires(std::is_integral_v<I> && std::is_integral_v<J> && std::is_integral_v<K>)
+  constexpr Extent3(I x_, J y_, K z_ = 1) : x(checked(x_)), y(checked(y_)), z(checked(z_)) {}
+
+ private:
+  /// What no launch can have stays so.
+  template <class I>
+  static constexpr unsigned checked(I n) {
+    return n < I{0} || static_cast<std::uint64_t>(n) > 0xffffffffu ? 0xffffffffu : static_cast<unsigned>(n);
+  }
 };
 
 /// A native stream given to a launch and its device; made from kl::Stream.

@@ -330,6 +330,7 @@ TEST_P(EveryPlace, functions_of_ones_own) {
 TEST_P(EveryPlace, devices_and_bundles) {
   PLACE(kl::DeviceGuard(missing));
   PLACE(kl::Stream(missing));
+  PLACE(kl::Event(missing));
   PLACE(kl::load_bundle("/none/app.klb"));
   PLACE(kl::load_bundle(std::string("/none/app.klb")));
   PLACE(kl::set_compile_mode(static_cast<kl::CompileMode>(77)));
@@ -339,6 +340,11 @@ TEST_P(EveryPlace, devices_and_bundles) {
   PLACE(graph.replace(before, other));
   PLACE(graph.replace(none, before));
   PLACE(kl::capture([&] { kl::capture([] {}); }));
+  PLACE(kl::capture([&] {
+    five = result + 1;
+    result = before + 1;
+    result = other + 1;
+  }));
   PLACE(kl::Graph().launch());
   PLACE(kl::Graph().launch(kl::Stream::current()));
   PLACE(kl::Graph().replace(before, other));

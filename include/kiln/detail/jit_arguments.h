@@ -55,12 +55,14 @@ class CompileProgress {
 };
 
 // ------------------------------------------------------------------ what the lambda receives
-/// A number offered to a kl::Const<T> parameter; converts to nothing else.
+/// A number offered to a kl::Const<T> parameter; converts to nothing else, and throws TypeError where T cannot hold it.
 template <class A>
 struct ConstArgument {
+  Recorder* recorder;
   A value;
   template <class T>
   operator Const<T>() const {
+    if constexpr (!std::is_same_v<A, T>) check_constant(*recorder, scalar_argument(value), dtype_of<T>);
     return Const<T>(static_cast<T>(value));
   }
 };
@@ -72,7 +74,7 @@ template <class A, bool IsConst>
     return *static_cast<const A*>(value);
   } else if constexpr (role_of<A> == Role::number) {
     if constexpr (IsConst) {
-      return ConstArgument<A>{*static_cast<const A*>(value)};
+      return ConstArgument<A>{&recorder, *static_cast<const A*>(value)};
     } else {
       return WeakSym<NumberOf<A>>::argument(recorder, traced.slot);
     }
