@@ -126,7 +126,7 @@ Graph lower_reductions(const Graph& graph, const PassOptions& options);
 
 /// Where the options ask for it: max(x) and sum(exp(x - max(x))) over the same axes become one log-sum-exp state
 /// (largest x, sum), and the sum that of the state + (max - max), which is NaN where the maximum is infinite, as the
-/// sum of the formula is. In f32, by structure.
+/// sum of the formula is. In f32 and f64, by structure.
 Graph join_exponential_sums(const Graph& graph, const PassOptions& options);
 
 /// Rewrites composites and operations with corner cases (integer division, shifts, pow, floor_divide, conversions,
