@@ -46,6 +46,20 @@ std::size_t count_usable(std::span<const BundleKernel> kernels, const std::strin
   return count;
 }
 
+/// Kernels, by what they compute, that the bundle has for devices of this kind and not for this architecture. Plans
+/// differ between architectures, so a title may stand for several identities.
+std::set<std::string> missing_for(std::span<const BundleKernel> kernels, Language language, const std::string& arch) {
+  std::set<std::string> missing, usable;
+  for (std::size_t first = 0, end = 0; first < kernels.size(); first = end) {
+    while (end < kernels.size() && kernels[end].identity == kernels[first].identity) ++end;
+    if ((kernels[first].kind == ImageKind::object) != (language == Language::llvm_ir)) continue;
+    const bool none = choose(kernels.subspan(first, end - first), arch, true).usable.empty();
+    (none ? missing : usable).emplace(kernels[first].title);
+  }
+  for (const std::string& title : usable) missing.erase(title);
+  return missing;
+}
+
 /// What of it the devices here can use: a bundle for other machines is seen when it is opened, not at the first call.
 void log_contents(const BundleReader& bundle) {
   const std::span<const BundleKernel> kernels = bundle.kernels();
@@ -60,6 +74,26 @@ void log_contents(const BundleReader& bundle) {
 struct OpenBundle {
   std::shared_ptr<const BundleReader> reader;
   std::vector<BundleKernel> targets;  ///< one kernel of each, as choose() takes them
+  mutable ForkSafeMutex mutex;
+  mutable std::set<std::string> compared;  ///< architectures
+
+  /// Where nothing may be compiled, calls of kernels that are there for other devices only will fail. That is said when
+  /// a device looks into the bundle for the first time, whatever it looks for.
+  void warn_of_missing(Language language, const std::string& arch) const {
+    {
+      const std::lock_guard lock(mutex);
+      if (!compared.insert(arch).second) return;
+    }
+    const std::set<std::string> missing = missing_for(reader->kernels(), language, arch);
+    if (missing.empty()) return;
+    const bool one = missing.size() == 1;
+    warn_once(fmt::format(
+        "bundle {} has {} kernel{} for other devices and not for {}, the first of which is \"{}\": calls of {} will "
+        "fail, for nothing may be compiled. Build the bundle for this target as well; kiln bundle ls {} shows what it "
+        "has",
+        reader->name(), missing.size(), one ? "" : "s", arch.substr(0, arch.find(' ')), *missing.begin(),
+        one ? "it" : "them", reader->name()));
+  }
 
   explicit OpenBundle(std::shared_ptr<const BundleReader> opened) : reader(std::move(opened)) {
     for (const BundleKernel& kernel : reader->kernels()) add_target(targets, kernel);
@@ -270,6 +304,8 @@ std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileO
                                       std::vector<BundleRejection>* rejections) {
   const Snapshot bundles = snapshot();
   const Digest identity = bundles.readers.empty() ? Digest{} : kernel_identity(source, options);
+  if (compile_mode() == CompileMode::bundle_only)
+    for (const Reader& bundle : bundles.readers) bundle->warn_of_missing(source.language, options.arch);
   for (const bool allow_ptx : {false, true}) {
     std::vector<BundleRejection> reasons;
     for (const std::string& problem : bundles.problems) reasons.push_back({"", problem});

@@ -192,6 +192,16 @@ inline Array<bool> from_host(const std::vector<bool>& values, detail::Where w = 
   return from_host(values, {values.size()}, w);
 }
 
+/// Nor is anything else host memory.
+template <class X>
+  requires(!detail::contiguous_range<X> && !std::is_array_v<X> && !std::is_pointer_v<X>)
+Array<float> from_host(const X&, const Shape& = {}) {
+  static_assert(!detail::number<X>, "kiln: kl::from_host copies many values; one fills an array: kl::full({n}, value)");
+  static_assert(detail::number<X>,
+                "kiln: kl::from_host copies values that lie side by side: std::vector, std::span, std::array, {1, 2}");
+  return {};
+}
+
 /// Refers to the caller's memory on `device`, which must outlive the view. Strides are in elements and may be 0 or
 /// negative.
 template <class T>

@@ -17,11 +17,25 @@ template <class... X>
 struct Tie {
   detail::Target targets[sizeof...(X)];
 };
+namespace detail {
+/// Arguments of kl::eval that are no operands.
+template <class X>
+inline constexpr bool no_operand = std::is_same_v<X, Where>;
+template <class... X>
+inline constexpr bool no_operand<Tie<X...>> = true;
+}  // namespace detail
+
 /// Names the destinations of several outputs; all are written by one kernel.
 template <class... X>
   requires(detail::destination<X> && ...)
 Tie<std::remove_cvref_t<X>...> tie(X&&... x) {
   return {{x.target()...}};
+}
+template <class... X>
+  requires(!(detail::destination<X> && ...))
+Tie<std::remove_cvref_t<X>...> tie(X&&...) {
+  static_assert((detail::destination<X> && ...), "kiln: kl::tie names arrays that are not const, and views");
+  return {};
 }
 
 /// The arrays made by kl::eval of several expressions; takes part in structured bindings.
@@ -77,6 +91,21 @@ template <class X>
   requires(detail::array_operand<X>)
 Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x, detail::Where w = detail::Where::current()) {
   return Array<typename std::remove_cvref_t<X>::value_type>(static_cast<X&&>(x), w);
+}
+
+template <class... X>
+  requires(!(detail::array_operand<X> && ...) && !((detail::tuple_of_arrays<X> || detail::no_operand<X>) || ...))
+auto eval(const X&...) {
+  constexpr bool traced = ((detail::role_of<X> == detail::Role::traced) || ...);
+  static_assert(!traced, "kiln: a traced value is not evaluated; return it from the lambda of kl::jit");
+  static_assert(traced,
+                "kiln: kl::eval computes expressions and views; of numbers and host memory kl::full and kl::from_host "
+                "make arrays");
+  if constexpr (traced) {
+    return detail::refused<typename detail::FirstOperand<X...>::type>();
+  } else {
+    return Array<float>();
+  }
 }
 
 /// Computes several expressions in one kernel: auto [s, q] = kl::eval(a + b, a * b).

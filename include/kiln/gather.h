@@ -66,7 +66,7 @@ auto take_as(Where where, const TakeCall& call, const X& x, const I& indices) {
     Slot number;
     const Slot words{nullptr, {call.flags, static_cast<std::uint64_t>(call.axis)}};
     const Take take = take_both(take_of<const X&>(), take_both(take_of<const I&>(), take_slots(1, false)));
-    return Expression<S>{{}, {where, take, &x, slots_of(indices, number), &words}};
+    return Expression<S>(OfSlots{}, where, take, &x, slots_of(indices, number), &words);
   }
 }
 

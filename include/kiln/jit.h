@@ -34,7 +34,7 @@ class Into {
   }
   template <class... A>
   void operator()(const A&... arguments) {
-    at({}, arguments...);
+    if constexpr (!fails_inside<F, A...>) at({}, arguments...);
   }
   /// For the library's templates, which call on behalf of the user.
   template <class... A>
@@ -56,7 +56,11 @@ class Configured {
   Configured(const Jit<F>& function, const Launch& launch) : function_(function), launch_(launch_control(launch)) {}
   template <class... A>
   auto operator()(const A&... arguments) const {
-    return function_.run(&launch_, arguments...);
+    if constexpr (fails_inside<F, A...>) {
+      return Array<float>();
+    } else {
+      return function_.run(&launch_, arguments...);
+    }
   }
   template <class... X>
   Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
@@ -99,14 +103,24 @@ class Jit : public detail::Inspectable<Jit<F>> {
   /// arguments (inside another lambda) it records its body there.
   template <class... A>
   auto operator()(const A&... arguments) const {
-    return run(nullptr, arguments...);
+    if constexpr (!detail::traced_here<A...>) {
+      return run_at({}, nullptr, arguments...);
+    } else if constexpr (requires { function_(std::declval<detail::ReceivedAs<A, false>>()...); }) {
+      return run_at({}, nullptr, arguments...);  // asked here: errors inside the lambda name few lines of ours
+    } else if constexpr (detail::fails_inside<F, A...>) {
+      return Array<float>();
+    } else {
+      return run_at({}, nullptr, arguments...);
+    }
   }
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
     static_assert((detail::destination<std::remove_cvref_t<X>> && ...),
                   "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
-    if constexpr ((detail::destination<std::remove_cvref_t<X>> && ...)) {
+    static_assert((detail::destination<X> && ...) || !(detail::destination<std::remove_cvref_t<X>> && ...),
+                  "kiln: f.into(...) writes: a const array cannot be its destination");
+    if constexpr ((detail::destination<X> && ...)) {
       return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
     } else {
       return {*this, nullptr, {}};

@@ -34,14 +34,20 @@ struct Extent3 {
   }
 };
 
-/// A native stream given to a launch; made from kl::Stream.
+/// A native stream given to a launch and its device; made from kl::Stream.
 struct StreamArgument {
   void* native = nullptr;
   bool given = false;
+  int device_kind = -1, device_index = -1;
   constexpr StreamArgument() = default;
   template <class S>
     requires(requires(const S& s) { s.native_handle(); })
-  StreamArgument(const S& stream) : native(stream.native_handle()), given(true) {}
+  StreamArgument(const S& stream) : native(stream.native_handle()), given(true) {
+    if constexpr (requires { stream.device(); }) {
+      device_kind = stream.device().kind_number();
+      device_index = stream.device().index();
+    }
+  }
 };
 
 }  // namespace detail
@@ -60,11 +66,11 @@ struct Launch {
   /// Threads of a block. Fused reductions and scans take 32 to 1024, a power of two; {x, y} spreads the threads of
   /// elementwise kernels over two axes.
   detail::Extent3 block = {};
-  unsigned items = 0;         ///< elements per thread, in fused expressions; at most 64
-  unsigned shared_bytes = 0;  ///< dynamic shared memory
-  unsigned cluster = 0;       ///< blocks per cluster
-  bool cooperative = false;   ///< all blocks run at the same time, or the launch is an error
-  detail::StreamArgument stream = {};
+  unsigned items = 0;                  ///< elements per thread, in fused expressions; at most 64
+  unsigned shared_bytes = 0;           ///< dynamic shared memory
+  unsigned cluster = 0;                ///< blocks per cluster
+  bool cooperative = false;            ///< all blocks run at the same time, or the launch is an error
+  detail::StreamArgument stream = {};  ///< of the device of the arrays: DeviceError for another one's
   bool tune = true;
   detail::Where where = detail::Where::current();  ///< of the braces, for messages; not to be given
 };
@@ -82,6 +88,8 @@ inline LaunchControl launch_control(const Launch& l) {
   c.tune = l.tune;
   c.stream = l.stream.native;
   c.has_stream = l.stream.given;
+  c.stream_kind = l.stream.device_kind;
+  c.stream_index = l.stream.device_index;
   c.where = l.where;
   return c;
 }

@@ -12,10 +12,8 @@ Array<T> make(const Shape& shape, std::uint64_t seed, detail::Where w) {
   using S = detail::Random<dtype_of<T>, Normal>;
   const detail::Slot counter = detail::slot_of(detail::counter_operand(shape.data(), shape.rank(), w));
   const detail::Slot key = detail::number_slot(seed);
-  return Array<T>(
-      Expression<S>{{},
-                    {w, detail::take_both(detail::take_slots(1, false), detail::take_slots(1, false)), &counter, &key}},
-      w);
+  const detail::Take take = detail::take_both(detail::take_slots(1, false), detail::take_slots(1, false));
+  return Array<T>(Expression<S>(detail::OfSlots{}, w, take, &counter, &key), w);
 }
 
 }  // namespace detail_random

@@ -65,6 +65,8 @@ KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
 KILN_API NodeId record_iota(Recorder&, unsigned slot);
 /// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
+/// TypeError unless the constant, which was given for a kl::Const parameter, fits `type`.
+KILN_API void check_constant(const Recorder&, const ScalarArgument&, DType type);
 KILN_API NodeId record_literal(Recorder&, DType type, std::uint64_t low_bits, std::uint64_t high_bits, Where);
 /// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the
 /// table.
@@ -172,6 +174,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  int stream_kind = -1, stream_index = -1;  ///< the stream's device, where it is known
   Where where = {};
 };
 

@@ -4,6 +4,8 @@
 // Without these the C++ library lists all of its overloads, a page. They are templates over packs (or take an
 // ellipsis), so that every function that fits is chosen before them, kiln's own in `using std::exp; exp(x)` included.
 #pragma once
+// g++ leaves the notes about macros out in what it takes for a header of the system: half of each message.
+#pragma GCC system_header
 
 #include <kiln/detail/element.h>
 
