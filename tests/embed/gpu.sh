@@ -17,7 +17,7 @@ export KILN_CACHE_DIR
 status=0
 timeout 120 "$folder/bin/host_contexts" || status=1
 for program in c_operations c_run; do timeout 300 "$folder/bin/$program" --gtest_brief=1 || status=1; done
-timeout 300 "$python" tests/embed/check_server.py "$folder/bin/kiln" "$folder/bin/c_server" || status=1
+timeout 300 "$python" tests/embed/check_server.py "$folder/bin/kiln" "$folder/bin/c_server" || [ $? -eq 77 ] || status=1
 timeout 300 "$python" tests/embed/gpu_clients.py || status=1
 timeout 120 "$python" benchmarks/python_call.py || status=1
 rm -rf "$KILN_CACHE_DIR"

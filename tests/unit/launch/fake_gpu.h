@@ -13,15 +13,15 @@
 
 namespace kiln {
 
+/// Tests of tuning ask for it; others count what is asked of the driver.
+inline const bool fake_in_use =
+    (runtime::cuda::use_driver_for_tests(KILN_FAKE_CUDA), setenv("KILN_TUNE", "off", 0), true);
+
 inline fake::FakeDriver& fake_driver() {
   static auto* const library = dlopen(KILN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
   static const auto get = reinterpret_cast<fake::GetFakeDriver>(dlsym(library, "kiln_fake_driver"));
   return *get();
 }
-
-/// Two devices. Tests of tuning ask for it; others count what is asked of the driver.
-inline const bool fake_in_use = (runtime::cuda::use_driver_for_tests(KILN_FAKE_CUDA), setenv("KILN_TUNE", "off", 0),
-                                 fake_driver().device_count = 2, true);
 
 /// The message of the error of this class that `body` throws.
 template <class Error, class Body>

@@ -1,4 +1,4 @@
-// tests/unit/launch/c_interface_test.cpp -- what calls of the C interface ask of the driver: which device and stream,
+// tests/unit/devices/c_interface_test.cpp -- what calls of the C interface ask of the driver: which device and stream,
 // which shape of launch, when owners are told. On the fake driver, with two devices.
 #include <kiln/kiln_c.h>
 
@@ -11,6 +11,8 @@
 
 namespace kiln {
 namespace {
+
+const bool two_gpus = (fake_driver().device_count = 2, fake_in_use);  // before the first call
 
 constexpr kiln_dl_device first_gpu = {KILN_DL_CUDA, 0}, second_gpu = {KILN_DL_CUDA, 1}, cpu = {KILN_DL_CPU, 0};
 
