@@ -218,7 +218,7 @@ void SegmentPlanner::finish(ItemGroup& group) {
   if (loop.reduced > 0 && !loop.scans) {
     const codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
     segment.holds_rows = codegen::holds_rows(facts, device_);
-    segment.joins_exponentials = device_.cuda && !facts.columns && !segment.holds_rows;
+    segment.joins_exponentials = codegen::joins_exponentials(facts, device_);
   }
   result_.segments.push_back(std::move(segment));
 }

@@ -298,9 +298,13 @@ void RowWriter::join_pass(std::size_t pass) {
   line("s{0} = {1}<{2}{5}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(),
        prefetches() && !is_cluster() ? "[turn]" : row_piece(), is_cluster() ? "shared." : "",
        everywhere ? "" : ", false");
-  if (is_cluster())
-    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0}{3});", pass, prelude_.use("join_cluster"), schedule_.cluster,
-         prefetches() ? "[turn]" : "");
+  if (is_cluster() && prefetches()) {
+    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0}[turn % 2], shared.arrivals[{3}u + turn % 2], turn / 2 % 2);", pass,
+         prelude_.use("join_cluster"), schedule_.cluster, 2 * pass);
+  } else if (is_cluster()) {
+    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0}, shared.arrivals[{0}], 0);", pass, prelude_.use("join_cluster"),
+         schedule_.cluster);
+  }
   if (!schedule_.split) return;
   const std::string row = kept() > 0 ? " + row * gridDim.x" : "", counter = kept() > 0 ? " + row" : "";
   line("if (!{0}<{1}>(s{2}, identity{2}, reinterpret_cast<{3}*>(a.workspace){4}, a.counters{5}, shared{2})) return;",

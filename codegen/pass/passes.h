@@ -37,8 +37,8 @@
 //                with the sign if signed), eq ne lt le gt ge (-> b1; both operands of one type), where, minimum
 //                maximum.
 //     b1         bit_and bit_or bit_xor bit_not, where.
-//   call         a function of the user's of operands of exactly its parameters' types, which may be c64 and c128 (a
-//   load,
+//   call         a function of the user's of operands of exactly its parameters' types, which may be c64 and c128
+//                (a load,
 //                parameter, call or `complex`). Of its result type, f32 for f16/bf16; a complex one is used like a
 //                load's.
 //   where        operand 0 is b1; operands 1 and 2 have the node's type. Both arms are total, so evaluating both is

@@ -217,11 +217,11 @@ void step_over_row(Schedule& schedule, const RowWork& work, const DeviceTraits& 
   take_by_block(schedule, block, items, false);
 }
 
-/// Bytes of the states of all passes in the shared memory of a block.
-std::int64_t shared_states(const Kernel& kernel, int warps, int cluster) {
+/// Bytes of the states of all passes in the shared memory of a block, and of the counters of those that arrive.
+std::int64_t shared_states(const Kernel& kernel, int warps, int cluster, int turns) {
   std::int64_t bytes = 0;
   for (const auto& pass : stages_of(kernel).passes)
-    bytes += static_cast<std::int64_t>(state_bytes(kernel, pass)) * (warps + cluster);
+    bytes += static_cast<std::int64_t>(state_bytes(kernel, pass)) * (warps + cluster * turns) + 8 * turns;
   return (bytes + 15) / 16 * 16;
 }
 
@@ -370,7 +370,7 @@ LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, co
         static_cast<std::uint32_t>(schedule.grid > 0 ? std::min<std::int64_t>(blocks, schedule.grid) : blocks);
     shape.cluster = static_cast<std::uint32_t>(schedule.cluster);
     std::int64_t bytes =
-        shared_states(kernel, schedule.block / warp_threads, schedule.cluster * (schedule.grid > 0 ? 2 : 1));
+        shared_states(kernel, schedule.block / warp_threads, schedule.cluster, schedule.grid > 0 ? 2 : 1);
     const std::vector<char> held = held_accesses(kernel);
     for (std::size_t a = 0; a < held.size(); ++a)
       bytes += held[a] * std::int64_t{schedule.tile} * schedule.block * schedule.vector *

@@ -91,6 +91,8 @@ bool chain_fits(const ChainFacts& facts, const DeviceTraits& device);
 /// True where such a kernel holds its rows in registers or shared memory: then a variance takes two passes over what it
 /// holds, and not the combination of partial variances.
 bool holds_rows(const ChainFacts& facts, const DeviceTraits& device);
+/// True where a maximum and a sum of exponentials relative to it should be found in one pass.
+bool joins_exponentials(const ChainFacts& facts, const DeviceTraits& device);
 
 /// choose_schedule and launch_shape of kernels with reduced axes (reduction.cpp).
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device);

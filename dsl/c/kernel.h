@@ -26,7 +26,6 @@ struct Operand {
 /// The device that a tensor says it is on; pinned and managed memory goes with the others.
 bool names_device(kiln_dl_device device);
 runtime::DeviceId device_named(kiln_dl_device device);
-DType element_type(kiln_dl_data_type type);
 kiln_dl_device dl_device(runtime::DeviceId device);
 
 /// A tensor of any description.

@@ -46,6 +46,8 @@ auto reduce_as(Where where, const X& x, bool movable, const ReductionCall& call)
   } else if constexpr (Operand<X>::role == Role::array) {
     return compose_reduction<Reduced<As::r.result, typename Operand<X>::template Structure<Operand<X>::type.type>>>(
         where, call, x, take_slots(sizeof(X) / sizeof(Slot), movable));
+  } else {
+    return refused();
   }
 }
 

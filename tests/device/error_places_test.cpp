@@ -6,22 +6,14 @@
 #include <vector>
 
 #include "tests/support/devices.h"
+#include "tests/support/messages.h"
 
 namespace {
 
+using messages::message_of;
+
 class ErrorPlaces : public OnEachDevice {};
 KILN_ON_EACH_DEVICE(ErrorPlaces);
-
-/// The message of the error that `run` throws, or "".
-template <class Run>
-std::string message_of(Run run) {
-  try {
-    run();
-  } catch (const kl::Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string at(int line) { return "error_places_test.cpp:" + std::to_string(line) + ")"; }
 

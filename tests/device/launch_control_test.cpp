@@ -44,6 +44,33 @@ TEST_P(LaunchControl, ElementwiseKernelsKeepTheirBits) {
             gelu(m(kl::all, kl::range(0, 400))).to_host());
 }
 
+TEST_P(LaunchControl, AStreamOrdersTheCallThatNamesIt) {
+  const kl::Array<float> x = values({100003}, 100003);
+  const auto f = kl::jit([](auto v) { return 2 * v + 1; });
+  const auto expected = f(x).to_host();
+  kl::synchronize();  // x is there for other streams
+  kl::Stream stream(device);
+  kl::Array<float> y({100003});
+  f[{.stream = stream}].into(y)(x);
+  stream.synchronize();
+  kl::Array<float> z;
+  z = f[{.block = 128, .stream = stream}](x);
+  stream.synchronize();
+  EXPECT_EQ(y.to_host(), expected);
+  EXPECT_EQ(z.to_host(), expected);
+}
+
+TEST(LaunchExtents, OfAnyIntegersAreKeptOrRefused) {
+  using kl::detail::Extent3;
+  const int columns = 700;
+  const Extent3 grid{(columns + 31) / 32, std::int64_t{9}};
+  EXPECT_EQ(grid.x, 22u);
+  EXPECT_EQ(grid.y, 9u);
+  EXPECT_EQ(grid.z, 1u);
+  EXPECT_EQ(Extent3(-1).x, 0xffffffffu) << "more than any launch has, and not a small number";
+  EXPECT_EQ(Extent3(std::int64_t{1} << 32).x, 0xffffffffu);
+}
+
 TEST_P(LaunchControl, TransposesKeepTheirBits) {
   const kl::Array<float> a = values({384, 260}, 384 * 260), b = values({260, 384}, 384 * 260);
   const auto f = kl::jit([](auto u, auto v) { return u + v.t(); });
