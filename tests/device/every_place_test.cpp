@@ -242,15 +242,15 @@ TEST_P(EveryPlace, compiled_functions) {
 
 TEST_P(EveryPlace, calls_of_functions_that_do_not_know_their_line_name_that_of_the_function) {
   const auto f = kl::jit([](auto a, auto b) { return a + b; });
-  const int line = __LINE__;
+  const int line = __LINE__ - 1;
   const auto named = kl::jit("named", [](auto a, auto b) { return a + b; });
-  const int named_line = __LINE__;
+  const int named_line = __LINE__ - 1;
   const auto g = kl::ufunc([](auto a, auto b) { return a + b; });
-  const int ufunc_line = __LINE__;
+  const int ufunc_line = __LINE__ - 1;
   const auto h = kl::gufunc<"(n),(n)->()">([](auto a, auto b) { return kl::sum(a * b); });
-  const int gufunc_line = __LINE__;
+  const int gufunc_line = __LINE__ - 1;
   const auto wrong = kl::gufunc<"(n)->(n)">([](auto a) { return kl::sum(a); });
-  const int wrong_line = __LINE__;
+  const int wrong_line = __LINE__ - 1;
   const auto expect = [](auto run, int at) { expect_place(run, at, "a call"); };
   expect([&] { f(none, x); }, line);
   expect([&] { f.into(x)(none, x); }, line);

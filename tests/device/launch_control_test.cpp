@@ -2,6 +2,7 @@
 // compute; the CPU device ignores it.
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/support/devices.h"
@@ -24,6 +25,32 @@ void expect_same_bits(const F& f, const A&... arguments) {
   for (const unsigned block : blocks) {
     EXPECT_EQ(f[{.block = block}](arguments...).to_host(), expected) << "block " << block;
   }
+}
+
+/// Rule: a launch runs on a stream of its arrays' device; another one's is refused, and nothing is launched.
+TEST_P(LaunchControl, StreamsOfAnotherDeviceAreRefused) {
+  const kl::Array<float> x = kl::ones<float>({5});
+  kl::Array<float> y = kl::zeros<float>({5});
+  const auto f = kl::jit([](auto a) { return a + 1; });
+  const kl::Stream own(device);
+  const kl::Stream foreign = kl::Stream::wrap(nullptr, on_gpu() ? kl::Device::cpu() : kl::Device::cuda(0));
+  EXPECT_EQ(f[{.stream = own}](x).to_host(), (std::vector<float>(5, 2)));
+  EXPECT_THROW(f[{.stream = foreign}](x), kl::DeviceError);
+  EXPECT_THROW(f[{.stream = foreign}].into(y)(x), kl::DeviceError);
+  try {
+    f[{.stream = foreign}](x);
+  } catch (const kl::DeviceError& error) {
+    const std::string message = error.what();
+    for (const char* part : {"a stream of", "cpu", "cuda:0", "launch_control_test.cpp:", ".to(device)"})
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+  EXPECT_EQ(y.to_host(), std::vector<float>(5, 0));
+  if (!on_gpu()) return;
+  const auto k = kl::raw_kernel("set", "extern \"C\" __global__ void set(float* p) { *p = 7; }");
+  EXPECT_THROW((k[{.grid = 1, .block = 1, .stream = foreign}](y)), kl::DeviceError);
+  k[{.grid = 1, .block = 1, .stream = own}](y);
+  own.synchronize();
+  EXPECT_EQ(y.to_host()[0], 7);
 }
 
 TEST_P(LaunchControl, ElementwiseKernelsKeepTheirBits) {
