@@ -82,7 +82,7 @@ Text OwningInspection::keep_code(runtime::Binary binary, KernelSource source, Co
 
 namespace kiln::detail {
 
-Inspection* inspect(Site& site, const Call& call, const char* arch) {
+Inspection* inspect(Site& site, const Call& call, const char* arch) try {
   const runtime::DeviceId device = dsl::device_of_call(call);
   const dsl::Machine machine = arch && *arch ? dsl::machine_of_arch(arch, call.where) : dsl::machine_of(device);
   for (unsigned i = 0; i < call.input_count; ++i) {
@@ -115,6 +115,8 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   owner->kernels = owner->infos.data();
   owner->kernel_count = static_cast<unsigned>(owner->infos.size());
   return owner.release();
+} catch (const std::bad_alloc&) {
+  throw OutOfMemory("there is no host memory left to inspect this function");
 }
 
 Roofline roofline(const Inspection& inspection, double milliseconds) {

@@ -87,8 +87,9 @@ RawProgram::RawProgram(const RawDefinition& definition) : where_(definition.wher
   options_.contract = definition.code.contract;
   options_.fast_math = definition.code.fast_math;
   options_.lineinfo = definition.code.lineinfo;
+  source_.title = "raw kernel " + source_.expression;
   // Here and not at the first launch, which a machine without a GPU never comes to.
-  dsl::record_cuda_kernel(source_, options_, "raw kernel " + source_.expression, "raw kernel" + dsl::place(where_));
+  dsl::record_cuda_kernel(source_, options_, source_.title, "raw kernel" + dsl::place(where_));
 }
 
 std::string RawProgram::place(Where launch) const { return dsl::place(launch.file ? launch : where_); }

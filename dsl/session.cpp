@@ -1,6 +1,8 @@
 // dsl/session.cpp -- thread-local current device and streams.
 #include "dsl/session.h"
 
+#include "dsl/shapes.h"
+#include "dsl/specializations.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -42,6 +44,16 @@ void set_current_stream(runtime::DeviceId device, runtime::NativeStream stream) 
   if (device.kind == runtime::DeviceKind::cpu) return;
   check_index(device);
   state.streams[device.index] = stream == runtime::legacy_stream ? nullptr : stream;  // two names of one stream
+}
+
+runtime::NativeStream given_stream(const detail::LaunchControl& launch, runtime::DeviceId device) {
+  const runtime::DeviceId of{static_cast<runtime::DeviceKind>(launch.stream_kind), launch.stream_index};
+  if (launch.stream_kind < 0 || of == device) [[likely]]
+    return launch.stream;
+  fail<DeviceError>(
+      "the launch is given a stream of {}, but its arrays are on {}{}; give a stream of that device, or "
+      "move the arrays with .to(device)",
+      device_text(of), device_text(device), place(launch.where));
 }
 
 }  // namespace kiln::dsl

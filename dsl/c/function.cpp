@@ -2,7 +2,6 @@
 #include "dsl/c/function.h"
 
 #include "dsl/c/fault.h"
-#include "dsl/c/graph.h"
 #include "dsl/c/tables.h"
 #include "support/log.h"
 
@@ -109,18 +108,5 @@ kiln_status kiln_function_create(const kiln_function_description* description, k
 }
 
 void kiln_function_destroy(kiln_function* function) noexcept { destroy_object(function); }
-
-kiln_status kiln_graph_call(kiln_graph* graph, const kiln_function* function, const kiln_value* operands,
-                            std::size_t operand_count, kiln_value* result) noexcept {
-  return guarded("kiln_graph_call", [&] {
-    require(graph, "graph");
-    require(function, "function");
-    require(operands, "operands");
-    require(result, "result");
-    const std::size_t shown = operand_count > most_parameters ? most_parameters + 1 : operand_count;
-    *result = graph->add(
-        {.kind = StepKind::call, .operands = {operands, shown}, .callee = function->function, .where = graph->where});
-  });
-}
 
 }  // extern "C"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dsl/c/fault.h"
+#include "dsl/c/function.h"
 #include "dsl/c/tables.h"
 
 using namespace kiln;
@@ -140,6 +141,19 @@ kiln_status kiln_graph_operation_by_name(kiln_graph* graph, const char* operatio
     number = number_of(*op);
   });
   return status ? status : kiln_graph_operation(graph, number, operands, operand_count, result);
+}
+
+kiln_status kiln_graph_call(kiln_graph* graph, const kiln_function* function, const kiln_value* operands,
+                            std::size_t operand_count, kiln_value* result) noexcept {
+  return guarded("kiln_graph_call", [&] {
+    require(graph, "graph");
+    require(function, "function");
+    require(operands, "operands");
+    require(result, "result");
+    const std::size_t shown = operand_count > 8 ? 9 : operand_count;  // one too many is enough to say so
+    *result = graph->add(
+        {.kind = StepKind::call, .operands = {operands, shown}, .callee = function->function, .where = graph->where});
+  });
 }
 
 kiln_status kiln_graph_cast(kiln_graph* graph, kiln_value value, int32_t dtype, kiln_value* result) noexcept {

@@ -240,8 +240,8 @@ def quick_of(kind):
             from cupy_backends.cuda.stream import get_current_stream_ptr as stream
         except ImportError:
             stream = lambda: module.cuda.get_current_stream().ptr  # noqa: E731
-        names = {"stream": stream, "ndarray": module.ndarray, "device": module.cuda.runtime.getDevice}
-        return Quick("{x}.shape, {x}.strides, {x}.dtype, {x}.data.device_id", "{x}.data.ptr", "stream()",
+        names = {"current": stream, "ndarray": module.ndarray, "device": module.cuda.runtime.getDevice}
+        return Quick("{x}.shape, {x}.strides, {x}.dtype, {x}.data.device_id", "{x}.data.ptr", "current()",
                      "ndarray({shape}, {dtype})", names, refuse_new="device() != {x}.data.device_id")
     if root_of(kind) == "torch" and kind in (module.Tensor, module.nn.Parameter):
         raw = getattr(module._C, "_cuda_getCurrentRawStream", None) or (lambda d: module.cuda.current_stream(d).cuda_stream)

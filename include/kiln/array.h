@@ -3,21 +3,12 @@
 
 #include <vector>
 
+#include <kiln/detail/assignment.h>
 #include <kiln/device.h>
 #include <kiln/functions.h>
 
 namespace kiln {
 namespace detail {
-
-template <bool Resizable, DType T, class S>
-inline constinit InlineSite site_of{code_of<S>.items, S::size, T, Resizable};
-
-/// Evaluates `e` into one destination.
-template <bool Resizable, DType T, class S>
-void assign(Handle& target, const Expression<S>& e, Where w = {}) {
-  require_convertible<S::type, T>();
-  evaluate(site_of<Resizable, T, S>, target, e.slots.items, w);
-}
 
 /// `count` values in host memory.
 template <class V>
@@ -111,53 +102,6 @@ class ArrayBase : public Operators<Self> {
   Handle handle_;
 };
 
-/// Operands that may be assigned to an array of type T: expressions, arrays, views and C++ numbers.
-template <class X>
-concept assignable = role_of<X> == Role::array || role_of<X> == Role::number || role_of<X> == Role::baked;
-
-/// The right side of an assignment as an expression.
-template <DType T, class X>
-decltype(auto) value_of(const X& x, bool movable) {
-  if constexpr (requires { x.parts(); }) {
-    return (x);
-  } else if constexpr (Operand<X>::role == Role::array) {
-    return expression_of(x, movable);
-  } else if constexpr (Operand<X>::role == Role::baked) {
-    return value_of<T>(x.value, false);
-  } else {
-    constexpr DType from = Operand<X>::type.type;
-    require_convertible<from, T>();
-    return leaf<Parameter<adopt(T, kind_of(from)), from>>(number_slot(x));
-  }
-}
-
-/// The right side of an assignment that knows no place of its own, an array, a view or a number, and the line where it
-/// was converted to this. Nothing is owned.
-template <bool Resizable, DType T>
-struct Placed {
-  InlineSite *shaped, *unshaped;  ///< for a destination that has a shape, and for an Array without one
-  Slot number = {};
-  const void* array = nullptr;
-  Where where;
-
-  template <class X>
-    requires(is_number<X> || (!Resizable && role_of<X> == Role::array && !is_expression<X>))
-  Placed(const X& x, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : where{f, l} {
-    constexpr DType from = Operand<X>::type.type;
-    require_convertible<from, T>();
-    if constexpr (is_number<X>) {
-      using S = Parameter<adopt(T, kind_of(from)), from>;
-      shaped = &site_of<false, T, S>;
-      unshaped = &site_of<Resizable, T, S>;
-      number = number_slot(x);
-    } else {
-      shaped = unshaped = &site_of<false, T, Input<from>>;
-      array = &x;
-    }
-  }
-  const Slot* slots() const { return array ? static_cast<const Slot*>(array) : &number; }
-};
-
 }  // namespace detail
 
 /// Refers to elements of an array or of the caller's memory, with any strides, and keeps their storage alive. Copying a
@@ -206,8 +150,13 @@ class View : public detail::ArrayBase<View<T>, T>,
     return *this;
   }
   template <class X>
+    requires(detail::is_expression<X>)
   const View& operator=(const X&) const {
     static_assert(detail::no_dtype<X>::value, "kiln: a view that is const itself cannot be assigned to");
+    return *this;
+  }
+  const View& operator=(const detail::Placed<false, Base::dtype>&) const {
+    static_assert(detail::no_dtype<T>::value, "kiln: a view that is const itself cannot be assigned to");
     return *this;
   }
 
@@ -309,9 +258,13 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     detail::evaluate(this->handle_.layout ? *x.shaped : *x.unshaped, this->handle_, x.slots(), x.where);
     return *this;
   }
-  template <class X>
+  template <detail::array_operand X>
   const Array& operator=(const X&) const {
     static_assert(detail::no_dtype<X>::value, "kiln: a const array cannot be assigned to");
+    return *this;
+  }
+  const Array& operator=(const detail::Placed<true, Base::dtype>&) const {
+    static_assert(detail::no_dtype<T>::value, "kiln: a const array cannot be assigned to");
     return *this;
   }
   template <class X>
@@ -369,22 +322,6 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   View<T> all() { return View<T>(*this); }
 };
 
-/// kl::Array a({2, 3}): without an element type there is no array.
-template <>
-class Array<void> {
- public:
-  template <class X>
-  explicit Array(const X&) {
-    static_assert(detail::no_dtype<X>::value, "kiln: the element type is written in front: kl::Array<float> a({2, 3})");
-  }
-};
-template <class I>
-  requires(std::is_arithmetic_v<I>)
-Array(std::initializer_list<I>) -> Array<void>;
-template <class I>
-  requires(std::is_arithmetic_v<I> || std::is_same_v<I, Shape>)
-Array(I) -> Array<void>;
-
 /// kl::Array y = a + b: the elements' type is the expression's.
 template <class X>
   requires(detail::array_operand<X> || detail::host_memory<std::remove_cvref_t<X>>)
@@ -410,25 +347,4 @@ Array<U> ArrayBase<Self, T>::astype(Where w) const {
 }
 
 }  // namespace detail
-
-/// Views are not exchanged: to assign to one writes elements.
-template <class X>
-  requires(requires(const X& x) { static_cast<const View<typename X::value_type>&>(x); })
-void swap(X&, X&) {
-  static_assert(detail::no_dtype<X>::value,
-                "kiln: views are not exchanged, for assigning to one writes elements; to exchange those: kl::Array "
-                "kept = kl::eval(v); v = w; w = kept");
-}
-
 }  // namespace kiln
-
-// NOLINTBEGIN(cert-dcl58-cpp,bugprone-std-namespace-modification)
-namespace std {
-template <class T>
-void swap(kiln::View<T>&, kiln::View<T>&) {
-  static_assert(kiln::detail::no_dtype<T>::value,
-                "kiln: views are not exchanged, for assigning to one writes elements; to exchange those: kl::Array "
-                "kept = kl::eval(v); v = w; w = kept");
-}
-}  // namespace std
-// NOLINTEND(cert-dcl58-cpp,bugprone-std-namespace-modification)

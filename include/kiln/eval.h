@@ -17,6 +17,14 @@ template <class... X>
 struct Tie {
   detail::Target targets[sizeof...(X)];
 };
+namespace detail {
+/// Arguments of kl::eval that are no operands.
+template <class X>
+inline constexpr bool no_operand = std::is_same_v<X, Where>;
+template <class... X>
+inline constexpr bool no_operand<Tie<X...>> = true;
+}  // namespace detail
+
 /// Names the destinations of several outputs; all are written by one kernel.
 template <class... X>
   requires(detail::destination<X> && ...)
@@ -85,15 +93,19 @@ Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x, detail::Where w =
   return Array<typename std::remove_cvref_t<X>::value_type>(static_cast<X&&>(x), w);
 }
 
-template <class X>
-  requires(!detail::array_operand<X> && !detail::tuple_of_arrays<X>)
-Array<float> eval(const X&, detail::Where = {}) {
-  static_assert(detail::role_of<X> != detail::Role::traced,
-                "kiln: a traced value is not evaluated; return it from the lambda of kl::jit");
-  static_assert(detail::role_of<X> == detail::Role::traced,
-                "kiln: kl::eval computes an expression or a view; numbers and host memory need none: kl::full, "
-                "kl::from_host");
-  return {};
+template <class... X>
+  requires(!(detail::array_operand<X> && ...) && !((detail::tuple_of_arrays<X> || detail::no_operand<X>) || ...))
+auto eval(const X&...) {
+  constexpr bool traced = ((detail::role_of<X> == detail::Role::traced) || ...);
+  static_assert(!traced, "kiln: a traced value is not evaluated; return it from the lambda of kl::jit");
+  static_assert(traced,
+                "kiln: kl::eval computes expressions and views; of numbers and host memory kl::full and kl::from_host "
+                "make arrays");
+  if constexpr (traced) {
+    return detail::refused<typename detail::FirstOperand<X...>::type>();
+  } else {
+    return Array<float>();
+  }
 }
 
 /// Computes several expressions in one kernel: auto [s, q] = kl::eval(a + b, a * b).

@@ -86,7 +86,10 @@ Expression<S> leaf(Slot slot) {
   return Expression<S>(OfSlots{}, take_slots(1, true), &slot);
 }
 /// What a refused call is taken to return, so that the refusal is the only error.
-inline Expression<Input<DType::f32>> refused() { __builtin_unreachable(); }
+template <class X = Expression<Input<DType::f32>>>
+X refused() {
+  __builtin_unreachable();
+}
 inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 
 /// The value of an array, view or expression as an expression of its own.

@@ -1,6 +1,7 @@
 // kiln/functions.h -- the named functions of ops.def, and cast, index, where.
 #pragma once
 
+#include <kiln/detail/standard_functions.h>
 #include <kiln/sym.h>
 
 namespace kiln {
@@ -18,6 +19,24 @@ struct PlainNumber {
 };
 }  // namespace detail
 
+namespace detail {
+template <int Count, class... X>
+concept wrong_count = sizeof...(X) != Count && any_operand<X...> && ((role_of<X> != Role::none) && ...);
+template <int Count, class... X>
+typename FirstOperand<X...>::type refuse_count(const X&...) {
+  static_assert(Count != 1, "kiln: this function takes one operand; reductions of several are kl::sum and its like");
+  static_assert(Count != 2, "kiln: this function takes two operands");
+  static_assert(Count != 3, "kiln: this function takes three operands");
+  __builtin_unreachable();
+}
+}  // namespace detail
+
+#define KILN_WRONG_COUNT(id, n)                                 \
+  template <class... X>                                         \
+    requires(detail::wrong_count<n, X...>)                      \
+  typename detail::FirstOperand<X...>::type id(const X&... x) { \
+    return detail::refuse_count<n>(x...);                       \
+  }
 #define KILN_FUNCTION_1(id)                                    \
   template <class X>                                           \
     requires(detail::function_operands<X>)                     \
@@ -25,7 +44,8 @@ struct PlainNumber {
     using A = std::remove_cvref_t<X>;                          \
     KILN_COMPOSE_UNARY(Op::id, A, a, detail::take_of<X>(), w)  \
   }                                                            \
-  float id(detail::PlainNumber);
+  float id(detail::PlainNumber);                               \
+  KILN_WRONG_COUNT(id, 1)
 #define KILN_FUNCTION_2(id)                                                                \
   template <class X, class Y>                                                              \
     requires(detail::function_operands<X, Y>)                                              \
@@ -35,14 +55,16 @@ struct PlainNumber {
     if constexpr (Op::id == Op::pow) detail::check_exponent_of<A>(w, b);                   \
     KILN_COMPOSE_BINARY(Op::id, A, a, detail::take_of<X>(), B, b, detail::take_of<Y>(), w) \
   }                                                                                        \
-  float id(detail::PlainNumber, detail::PlainNumber);
+  float id(detail::PlainNumber, detail::PlainNumber);                                      \
+  KILN_WRONG_COUNT(id, 2)
 #define KILN_FUNCTION_3(id)                                                                           \
   template <class X, class Y, class Z>                                                                \
     requires(detail::function_operands<X, Y, Z>)                                                      \
   auto id(X&& a, Y&& b, Z&& c, detail::Where w = detail::Where::current()) {                          \
     return detail::ternary<Op::id>(w, static_cast<X&&>(a), static_cast<Y&&>(b), static_cast<Z&&>(c)); \
   }                                                                                                   \
-  float id(detail::PlainNumber, detail::PlainNumber, detail::PlainNumber);
+  float id(detail::PlainNumber, detail::PlainNumber, detail::PlainNumber);                            \
+  KILN_WRONG_COUNT(id, 3)
 // `where` below also takes conditions that are not bool.
 #define KILN_OP(id, arity, domain, result, cuda, llvm, doc) KILN_FUNCTION_##result##_##arity(id)
 #define KILN_FUNCTION_same_1 KILN_FUNCTION_1
@@ -57,6 +79,7 @@ struct PlainNumber {
 #define KILN_FUNCTION_select_3(id)
 #include <kiln/ops.def>
 #undef KILN_OP
+#undef KILN_WRONG_COUNT
 #undef KILN_FUNCTION_1
 #undef KILN_FUNCTION_2
 #undef KILN_FUNCTION_3

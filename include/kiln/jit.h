@@ -34,8 +34,7 @@ class Into {
   }
   template <class... A>
   void operator()(const A&... arguments) {
-    [[maybe_unused]] constexpr bool looked = takes_traced<F, A...>;
-    at({}, arguments...);
+    if constexpr (!fails_inside<F, A...>) at({}, arguments...);
   }
   /// For the library's templates, which call on behalf of the user.
   template <class... A>
@@ -57,8 +56,11 @@ class Configured {
   Configured(const Jit<F>& function, const Launch& launch) : function_(function), launch_(launch_control(launch)) {}
   template <class... A>
   auto operator()(const A&... arguments) const {
-    [[maybe_unused]] constexpr bool looked = takes_traced<F, A...>;
-    return function_.run(&launch_, arguments...);
+    if constexpr (fails_inside<F, A...>) {
+      return Array<float>();
+    } else {
+      return function_.run(&launch_, arguments...);
+    }
   }
   template <class... X>
   Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
@@ -101,8 +103,15 @@ class Jit : public detail::Inspectable<Jit<F>> {
   /// arguments (inside another lambda) it records its body there.
   template <class... A>
   auto operator()(const A&... arguments) const {
-    [[maybe_unused]] constexpr bool looked = detail::takes_traced<F, A...>;  // first: its errors name few lines of ours
-    return run(nullptr, arguments...);
+    if constexpr (!detail::traced_here<A...>) {
+      return run_at({}, nullptr, arguments...);
+    } else if constexpr (requires { function_(std::declval<detail::ReceivedAs<A, false>>()...); }) {
+      return run_at({}, nullptr, arguments...);  // asked here: errors inside the lambda name few lines of ours
+    } else if constexpr (detail::fails_inside<F, A...>) {
+      return Array<float>();
+    } else {
+      return run_at({}, nullptr, arguments...);
+    }
   }
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>

@@ -62,9 +62,9 @@ class RawCall {
 /// parameters of the compiled kernel:
 /// - an Array or View gives the address of its first element (strides are the caller's business), must be on a CUDA
 ///   device, and lives until the stream has used it. Its element type is checked where the declaration names it;
-/// - numbers, kl::scalar<T>(v), kl::half, kl::bfloat16 and std::complex are passed by value in their own size: an int
-/// is
-///   not converted to the float that a parameter may want;
+/// - numbers, kl::scalar<T>(v), kl::half, kl::bfloat16 and std::complex are passed by value,
+///   in their own size: an int is not converted to the float
+///   that a parameter may want;
 /// - trivially copyable structures are passed by value; nullptr and raw pointers as they are.
 /// TypeError: arguments that do not match. ShapeError: a grid, block or amount of shared memory that no launch can
 /// have. DeviceError: arrays or a current device where no CUDA kernel can run. CompileError: the source does not

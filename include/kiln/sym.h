@@ -39,6 +39,12 @@ class Sym : public detail::Operators<Sym<T>>,
                   "kiln: elements of a traced value are not assigned to; compute the new value: "
                   "kl::where(kl::index(a, 0) == 0, 1, a)");
   }
+  template <class V>
+  const Sym& operator=(const V&) const& {
+    static_assert(detail::no_dtype<V>::value,
+                  "kiln: a variable of a traced value keeps its type; bind a new name to another value");
+    return *this;
+  }
   ~Sym() = default;
 
   int ndim() const { return detail::rank_of(*recorder_, node_); }
@@ -174,13 +180,13 @@ inline Recorder* common_recorder(Recorder* a, Recorder* b, Where where) {
 }
 
 template <class X>
-NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
+NodeId node_as(Recorder& recorder, const X& x, DType type, Where w, int op = -1) {
   if constexpr (Operand<X>::role == Role::traced) {
     return x.node_as(type, w);
   } else if constexpr (Operand<X>::role == Role::baked) {
-    return record_number(recorder, scalar_argument(x.value), type, w);
+    return record_number(recorder, scalar_argument(x.value), type, w, op);
   } else if constexpr (Operand<X>::role == Role::number) {
-    return record_number(recorder, scalar_argument(x), type, w);
+    return record_number(recorder, scalar_argument(x), type, w, op);
   } else {
     return 0;  // refused already; nothing more is to be said
   }
@@ -196,7 +202,7 @@ template <Op O, class... X>
   Recorder* recorder = nullptr;
   ((recorder = common_recorder(recorder, recorder_of(operands), where)), ...);
   unsigned i = 0;
-  const NodeId nodes[] = {node_as(*recorder, operands, r.operands[i++], where)...};
+  const NodeId nodes[] = {node_as(*recorder, operands, r.operands[i++], where, static_cast<int>(O))...};
   const NodeId node = record_operation(*recorder, O, r.result, nodes, sizeof...(X), where);
   using Element = typename ElementOf<r.result>::type;
   return std::conditional_t<r.weak, WeakSym<Element>, Sym<Element>>(*recorder, node);

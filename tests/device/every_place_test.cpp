@@ -242,15 +242,15 @@ TEST_P(EveryPlace, compiled_functions) {
 
 TEST_P(EveryPlace, calls_of_functions_that_do_not_know_their_line_name_that_of_the_function) {
   const auto f = kl::jit([](auto a, auto b) { return a + b; });
-  const int line = __LINE__;
+  const int line = __LINE__ - 1;
   const auto named = kl::jit("named", [](auto a, auto b) { return a + b; });
-  const int named_line = __LINE__;
+  const int named_line = __LINE__ - 1;
   const auto g = kl::ufunc([](auto a, auto b) { return a + b; });
-  const int ufunc_line = __LINE__;
+  const int ufunc_line = __LINE__ - 1;
   const auto h = kl::gufunc<"(n),(n)->()">([](auto a, auto b) { return kl::sum(a * b); });
-  const int gufunc_line = __LINE__;
+  const int gufunc_line = __LINE__ - 1;
   const auto wrong = kl::gufunc<"(n)->(n)">([](auto a) { return kl::sum(a); });
-  const int wrong_line = __LINE__;
+  const int wrong_line = __LINE__ - 1;
   const auto expect = [](auto run, int at) { expect_place(run, at, "a call"); };
   expect([&] { f(none, x); }, line);
   expect([&] { f.into(x)(none, x); }, line);
@@ -330,6 +330,7 @@ TEST_P(EveryPlace, functions_of_ones_own) {
 TEST_P(EveryPlace, devices_and_bundles) {
   PLACE(kl::DeviceGuard(missing));
   PLACE(kl::Stream(missing));
+  PLACE(kl::Event(missing));
   PLACE(kl::load_bundle("/none/app.klb"));
   PLACE(kl::load_bundle(std::string("/none/app.klb")));
   PLACE(kl::set_compile_mode(static_cast<kl::CompileMode>(77)));
@@ -339,6 +340,11 @@ TEST_P(EveryPlace, devices_and_bundles) {
   PLACE(graph.replace(before, other));
   PLACE(graph.replace(none, before));
   PLACE(kl::capture([&] { kl::capture([] {}); }));
+  PLACE(kl::capture([&] {
+    five = result + 1;
+    result = before + 1;
+    result = other + 1;
+  }));
   PLACE(kl::Graph().launch());
   PLACE(kl::Graph().launch(kl::Stream::current()));
   PLACE(kl::Graph().replace(before, other));

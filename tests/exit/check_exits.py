@@ -57,6 +57,7 @@ with tempfile.TemporaryDirectory() as folder:
             continue
         if result.returncode != 0 or int(result.stdout) > MOST_HANDLERS:
             failures.append(f"handlers of exit of a first compile for {device}: {result.stdout}{result.stderr}")
+        shutil.rmtree(cache)
         result = run(late, "destructor", KILN_DEVICE=device, KILN_CACHE_DIR=str(cache))
         if result.returncode != 0 or result.stdout.split() != ["known", "refused"] or result.stderr:
             failures.append(f"a static object's destructor on {device}: status {result.returncode}\n{result.stdout}{result.stderr}")

@@ -41,6 +41,11 @@ struct Extent {
   template <class I>
     requires(std::is_integral_v<I>)
   constexpr Extent(I v) : value(static_cast<std::int64_t>(v)) {}
+  template <class F>
+    requires(std::is_floating_point_v<F>)
+  constexpr Extent(F) : value(0) {
+    static_assert(no_dtype<F>::value, "kiln: an extent, an axis or a displacement is an integer");
+  }
   template <class I>
   constexpr Extent(Const<I> v) : Extent(v.value) {}
   template <class C>

@@ -174,6 +174,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  int stream_kind = -1, stream_index = -1;  ///< the stream's device, where it is known
   Where where = {};
 };
 
@@ -291,7 +292,7 @@ KILN_API void synchronize_stream(int kind, int index, void* stream);
 KILN_API void* current_stream(int kind, int index);  // of this thread on that device
 KILN_API void set_current_stream(int kind, int index, void* stream);
 
-KILN_API void* create_event(int kind, int index);
+KILN_API void* create_event(int kind, int index, Where = {});
 KILN_API void destroy_event(int kind, int index, void* event) noexcept;
 KILN_API void record_event(int kind, int index, void* event, void* stream);
 /// Later work of `stream`, on the device of `stream`, waits for `event`.

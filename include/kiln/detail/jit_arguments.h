@@ -98,11 +98,14 @@ concept refuses = !std::is_class_v<F> || std::is_final_v<F> || requires(Contest<
 template <class F, class... X>
 concept accepts = requires(const F& f) { f(std::declval<X>()...); };
 
-/// The lambda can be called where no argument is a kl::Const. To ask that first makes errors inside it shorter: they
-/// name fewer lines of this library.
+/// Arguments that a call replaces by traced ones.
+template <class... A>
+inline constexpr bool traced_here = ((role_of<A> != Role::none && role_of<A> != Role::traced) && ...);
+
+/// Something inside the lambda is wrong, and was reported; nothing more is to be said.
 template <class F, class... A>
-concept takes_traced =
-    ((role_of<A> != Role::none && role_of<A> != Role::traced) && ...) && accepts<F, ReceivedAs<A, false>...>;
+concept fails_inside = traced_here<A...> && std::is_class_v<F> && !std::is_final_v<F> &&
+                       !accepts<F, ReceivedAs<A, false>...> && !refuses<F, ReceivedAs<A, false>...>;
 
 /// The arguments that the lambda declares as kl::Const.
 template <std::size_t N>

@@ -100,6 +100,11 @@ struct Assigned {
                   "kiln: elements of a traced value are not assigned to; compute the new value: "
                   "kl::where(kl::index(a, 0) == 0, a + 1, a)");
   }
+  template <class V>
+    requires(std::is_same_v<V, const Self>)
+  Assigned(V& v) : value(const_cast<Self&>(v)), where{} {
+    static_assert(no_dtype<V>::value, "kiln: what is const cannot be assigned to");
+  }
 };
 /// The value of such an assignment.
 template <Op O, class A, class R>

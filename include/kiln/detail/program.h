@@ -236,8 +236,9 @@ KILN_API std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::i
 /// ShapeError unless the layout has one element.
 KILN_API void check_single(const Layout* layout, Where where);
 
-/// Records a number written in a traced function as a literal of `type`; TypeError when an integer does not fit.
-KILN_API NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where);
+/// Records a number written in a traced function as a literal of `type`; TypeError when an integer does not fit, which
+/// names the operation `op` (< 0: none).
+KILN_API NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where, int op = -1);
 /// Throws TypeError: integer powers need exponents >= 0 when the exponent is a number.
 KILN_API void check_exponent(const ScalarArgument& exponent, Where where);
 

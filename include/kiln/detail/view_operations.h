@@ -57,10 +57,11 @@ struct ViewOperations {
   template <class... X>
     requires(!std::is_convertible_v<X, SliceItem> || ...)
   Self operator()(const X&...) const {
-    static_assert(!any_operand<X...>,
+    constexpr bool arrays = any_operand<X...>;
+    static_assert(!arrays,
                   "kiln: arrays are no indices in parentheses: kl::take(x, ids, 0) for x[ids], kl::where(mask, x, 0) "
                   "for x[mask]");
-    static_assert(any_operand<X...>,
+    static_assert(arrays,
                   "kiln: an index is an integer, kl::range(start, stop, step), kl::all, or kl::none in a range");
     return static_cast<const Self&>(*this);
   }
