@@ -140,14 +140,15 @@ TEST_P(LongRows, tied_arrays_are_not_copied) {
   };
   kl::Array<float> sum, largest;
   EXPECT_EQ(launches([&] {
-              std::tie(sum, largest) = kl::eval(kl::reduce(std::tie(x, y), 1, std::tuple(0.0f, 0.0f), joined));
+              auto [s, m] = kl::eval(kl::reduce(std::tie(x, y), 1, std::tuple(0.0f, 0.0f), joined));
+              sum = std::move(s), largest = std::move(m);
             }),
             1);
   EXPECT_EQ(sum.to_host(), std::vector<float>(64, 1024));
   EXPECT_EQ(largest.to_host(), std::vector<float>(64, 2));
   EXPECT_EQ(launches([&] {
-              std::tie(sum, largest) =
-                  kl::eval(kl::reduce(std::forward_as_tuple(x, x * y), 1, std::tuple(0.0f, 0.0f), joined));
+              auto [s, m] = kl::eval(kl::reduce(std::forward_as_tuple(x, x * y), 1, std::tuple(0.0f, 0.0f), joined));
+              sum = std::move(s), largest = std::move(m);
             }),
             1);
   EXPECT_EQ(largest.to_host(), std::vector<float>(64, 2));

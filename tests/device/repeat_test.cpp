@@ -43,8 +43,8 @@ TEST_P(Repeat, runs_so_many_turns_as_the_number_says_without_compiling_again) {
 
 TEST_P(Repeat, changes_all_states_at_once) {
   const auto f = kl::jit([](auto x, auto n) {
-    auto [a, b] = kl::repeat(n, std::tuple(0 * x, x), [](auto a, auto b) { return std::tuple(b, a + b); });
-    return std::tuple(a, b);
+    auto [first, second] = kl::repeat(n, std::tuple(0 * x, x), [](auto a, auto b) { return std::tuple(b, a + b); });
+    return std::tuple(first, second);
   });
   const Integers values = numbers(77);
   const auto [a, b] = f(kl::from_host(values), 20);
@@ -65,11 +65,11 @@ TEST_P(Repeat, tells_kernels_apart_that_return_different_states) {
 
 TEST_P(Repeat, ends_where_the_condition_holds_and_keeps_the_states_of_then) {
   const auto f = kl::jit([](auto x, auto most) {
-    auto [n, steps] = kl::repeat(most, std::tuple(x, 0), [](auto n, auto steps) {
+    auto [last, taken] = kl::repeat(most, std::tuple(x, 0), [](auto n, auto steps) {
       auto next = kl::where(n % 2 == 0, n / 2, 3 * n + 1);
       return kl::break_if(n <= 1, std::tuple(next, steps + 1));
     });
-    return std::tuple(n, steps);
+    return std::tuple(last, taken);
   });
   for (const std::size_t count : {1u, 16u, 17u, 1000u}) {
     const Integers values = numbers(count);
@@ -86,11 +86,11 @@ TEST_P(Repeat, ends_where_the_condition_holds_and_keeps_the_states_of_then) {
 
 TEST_P(Repeat, has_complex_states_and_captures) {
   const auto f = kl::jit([](auto c, auto most) {
-    auto [z, turns] = kl::repeat(most, std::tuple(0.0f * c, 0), [&](auto z, auto turns) {
+    auto [last, taken] = kl::repeat(most, std::tuple(0.0f * c, 0), [&](auto z, auto turns) {
       return kl::break_if(kl::real(z) * kl::real(z) + kl::imag(z) * kl::imag(z) > 4.0f,
                           std::tuple(z * z + c, turns + 1));
     });
-    return std::tuple(turns, z);
+    return std::tuple(taken, last);
   });
   using C = std::complex<float>;
   const std::vector<C> points = {{0, 0}, {-1, 0}, {0.5f, 0},       {0.25f, 0.5f}, {2, 0},
@@ -101,7 +101,9 @@ TEST_P(Repeat, has_complex_states_and_captures) {
     int expected = 0;
     for (; expected < 100 && std::norm(w) <= 4; ++expected) w = w * w + c;
     EXPECT_EQ(turns.to_host()[i], expected) << points[i];
-    if (expected < 20) EXPECT_NEAR(std::abs(C(z.to_host()[i]) - C(w)), 0, 1e-4 * std::abs(w)) << points[i];
+    if (expected < 20) {
+      EXPECT_NEAR(std::abs(C(z.to_host()[i]) - C(w)), 0, 1e-4 * std::abs(w)) << points[i];
+    }
   }
 }
 
@@ -169,11 +171,11 @@ TEST_P(Repeat, computes_half_states_in_f32) {
 
 TEST_P(Repeat, has_states_of_every_type) {
   const auto f = kl::jit([](auto x) {
-    auto [flag, byte, wide] = kl::repeat(5, std::tuple(x > 0, kl::cast<std::uint8_t>(x), kl::cast<double>(x)),
-                                         [](auto flag, auto byte, auto wide) {
-                                           return std::tuple(!flag, kl::cast<std::uint8_t>(byte + byte), wide * 0.5);
-                                         });
-    return std::tuple(flag, byte, wide);
+    auto [truth, small, large] = kl::repeat(5, std::tuple(x > 0, kl::cast<std::uint8_t>(x), kl::cast<double>(x)),
+                                            [](auto flag, auto byte, auto wide) {
+                                              return std::tuple(!flag, kl::cast<std::uint8_t>(byte + byte), wide * 0.5);
+                                            });
+    return std::tuple(truth, small, large);
   });
   const Integers values = {0, 1, 2, 5, 100, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 200};
   const auto [flag, byte, wide] = f(kl::from_host(values));
@@ -198,10 +200,10 @@ TEST_P(Repeat, goes_on_past_nan_and_ends_at_the_number_of_turns) {
 TEST_P(Repeat, draws_the_same_random_numbers_as_arrays_do) {
   const auto f = kl::jit([](auto x, auto seed) {
     auto i = kl::index(x, 0);
-    auto [sum, turn] = kl::repeat(3, std::tuple(0.0f * x, 0 * i), [&](auto sum, auto turn) {
+    auto [total, turns] = kl::repeat(3, std::tuple(0.0f * x, 0 * i), [&](auto sum, auto turn) {
       return std::tuple(sum + kl::random::uniform_at(10 * turn + i, seed), turn + 1);
     });
-    return sum;
+    return total;
   });
   const Floats got = kl::eval(f(kl::zeros<float>({10}), 7)).to_host();
   const Floats stream = kl::random::uniform<float>({30}, 7).to_host();

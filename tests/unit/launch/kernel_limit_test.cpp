@@ -71,7 +71,7 @@ TEST_F(KernelLimitOnGpu, FunctionsGraphsAndRawKernelsHoldTheirs) {
 TEST_F(KernelLimitOnGpu, AKernelInAGraphOfTheHostStays) {
   Array<float> y({1000});
   const Stream stream(Device::cuda(0));
-  const StreamGuard guard(stream);
+  const StreamGuard on_stream(stream);
   const auto call_once = [&](int number, bool captured) {
     const auto f = make_function(number);
     fake_driver().captured = captured ? stream.native_handle() : nullptr;
