@@ -256,14 +256,6 @@ DEVICE State join_block(State s, State (&shared)[Warps]) {  // one barrier; `sha
 DEVICE u32 cluster_rank() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
 #endif
 )"},
-    {"cluster_barrier", "", R"(
-#if __CUDA_ARCH__ >= 900
-DEVICE void cluster_barrier() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-#endif
-)"},
     {"shared_memory", "", R"(
 #if __CUDA_ARCH__ >= 900
 DEVICE u8* shared_memory() { extern __shared__ uint4 dynamic_shared[]; return reinterpret_cast<u8*>(dynamic_shared); }
@@ -296,23 +288,65 @@ DEVICE void copy_wait_group() {  // until so many groups of copies or less are o
 #endif
 )"},
     {"copy_wait_group", "copy_commit", ""},
-    {"join_cluster", "join_lanes cluster_rank cluster_barrier", R"(
+    {"cluster_start", "", R"(
 #if __CUDA_ARCH__ >= 900
+DEVICE u32 shared_address(const void* at) { return u32(__cvta_generic_to_shared(at)); }
+template <int N>
+DEVICE void cluster_start(u64 (&arrivals)[N]) {  // counters of what other blocks of the cluster send
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(arrivals + n)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+DEVICE void cluster_started() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+#endif
+)"},
+    {"join_cluster", "join_lanes cluster_rank cluster_start", R"(
+#if __CUDA_ARCH__ >= 900
+DEVICE u32 remote_address(const void* at, u32 rank) {  // of the same place in another block of the cluster
+  u32 there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(at)), "r"(rank));
+  return there;
+}
 template <class State>
-DEVICE void store_remote(State& to, u32 rank, const State& from) {  // to the same place of another block of the cluster
+DEVICE void send_state(State& to, u64& arrival, u32 rank, const State& from) {  // `arrival` counts the bytes there
   union { State state; u32 word[sizeof(State) / 4]; } all;
   all.state = from;
-  u32 address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(u32(__cvta_generic_to_shared(&to))), "r"(rank));
+  const u32 address = remote_address(&to, rank), counter = remote_address(&arrival, rank);
 #pragma unroll
-  for (int w = 0; w < int(sizeof(State) / 4); ++w)
+  for (int w = 0; w < int(sizeof(State) / 4); ++w) {
+#if __CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];"
+                 ::"r"(address + 4 * w), "r"(all.word[w]), "r"(counter) : "memory");
+#else
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address + 4 * w), "r"(all.word[w]) : "memory");
+#endif
+  }
+}
+// Until `bytes` have come. Fences, as of a barrier of the cluster, would also wait for what was written to global memory
+// and empty the L1 cache.
+DEVICE void await_states(u64& arrival, u32 parity, u32 bytes) {
+#if __CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0
+  const u32 counter = shared_address(&arrival);
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(counter), "r"(bytes) : "memory");
+  u32 come = 0;
+  while (!come)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(come) : "r"(counter), "r"(parity) : "memory");
+#else
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
 }
 #endif
 template <int Blocks, class State>
-DEVICE State join_cluster(const State& s, State (&blocks)[Blocks]) {
-  if (threadIdx.x < Blocks) store_remote(blocks[cluster_rank()], threadIdx.x, s);
-  cluster_barrier();
+DEVICE State join_cluster(const State& s, State (&blocks)[Blocks], u64& arrival, u32 parity) {
+  if (threadIdx.x < Blocks) send_state(blocks[cluster_rank()], arrival, threadIdx.x, s);
+  await_states(arrival, parity, u32(sizeof(blocks)));
   return join_lanes<Blocks>(blocks[threadIdx.x % Blocks]);
 }
 )"},

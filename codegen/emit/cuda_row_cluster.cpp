@@ -10,7 +10,8 @@ namespace kiln::codegen::cuda {
 
 /// All of it is dynamic: more than 48 KB may be needed, and other blocks write to `blocks`.
 void RowWriter::declare_shared(std::span<const std::size_t> held) {
-  std::string text = "struct alignas(16) Shared {\n";
+  std::string text =
+      fmt::format("struct alignas(16) Shared {{\n  u64 arrivals[{}];\n", passes_count() * (prefetches() ? 2 : 1));
   for (std::size_t pass = 0; pass < passes_count(); ++pass)
     text += fmt::format("  {0} shared{1}[{2}], blocks{1}{4}[{3}];\n", state_type(pass), pass, warps(),
                         schedule_.cluster, prefetches() ? "[2]" : "");
@@ -22,6 +23,7 @@ void RowWriter::declare_shared(std::span<const std::size_t> held) {
   }
   definitions_ += text + "};\n\n";
   line("Shared& shared = *reinterpret_cast<Shared*>({}());", prelude_.use("shared_memory"));
+  line("{}(shared.arrivals);", prelude_.use("cluster_start"));
 }
 
 /// Copies to shared memory run while the other loads are issued; each thread reads back what it copied itself.
@@ -40,7 +42,7 @@ void RowWriter::load_cluster(std::span<const std::size_t> held) {
   load_vectors(held, predicated);
   if (prefetches()) return;
   if (schedule_.tile > 0) line("{}();", prelude_.use("copy_wait"));
-  line("{}();  // every block has started and may be written to", prelude_.use("cluster_barrier"));
+  line("cluster_started();  // every block may be written to");
 }
 
 /// From the row to shared memory, where places past the end become zeros.
@@ -63,18 +65,16 @@ void RowWriter::copy_vector(std::size_t a, bool predicated) {
 /// The loop over the rows of this cluster. Pointers of `held` are those of the next row, of `others` of the row at
 /// hand.
 void RowWriter::cluster_rows(std::span<const std::size_t> held, std::span<const std::size_t> others) {
-  std::string rows = extent(0);
-  for (int axis = 1; axis < kept(); ++axis) rows += " * " + extent(static_cast<std::size_t>(axis));
-  line("const {} rows = {}, step = gridDim.x / {}u;", index_, rows, schedule_.cluster);
+  line("const {} rows = {}, step = gridDim.x / {}u;", index_, rows_text(), schedule_.cluster);
   row_ = fmt::format("blockIdx.x / {}u", schedule_.cluster);
   line("{{");
   ++indent_;
   row_position(held, false);
   load_cluster(held);
   close();
-  line("{}();  // every block has started and may be written to", prelude_.use("cluster_barrier"));
+  line("cluster_started();  // every block may be written to");
   line("u32 turn = 0;");
-  open(fmt::format("for ({} at = {}; at < rows; at += step, turn ^= 1)", index_, row_));
+  open(fmt::format("for ({} at = {}; at < rows; at += step, ++turn)", index_, row_));
   line("const bool more = at + step < rows;");
   line("const {} next = more ? at + step : at;", index_);
   row_ = "next";

@@ -39,6 +39,7 @@ void RowWriter::statements() {
                   !runs_on(pass)            ? Running::none
                   : sums_exponentials(pass) ? Running::totals
                                             : Running::batches);
+  if (!schedule_.split && !prefetches()) declare_block(shares_block() || several_rows() ? 0 : schedule_.cluster);
   if (kernel_.reduced > 1) {
     std::string count = extent(static_cast<std::size_t>(kept()));
     for (int axis = kept() + 1; axis < kernel_.rank; ++axis) count += " * " + extent(static_cast<std::size_t>(axis));
@@ -92,9 +93,7 @@ void RowWriter::statements() {
 
 /// The loop over the rows of this block; the next row is on its way while one is worked on.
 void RowWriter::next_rows(std::span<const std::size_t> held) {
-  std::string rows = extent(0);
-  for (int axis = 1; axis < kept(); ++axis) rows += " * " + extent(static_cast<std::size_t>(axis));
-  line("const {} rows = {};", index_, rows);
+  line("const {} rows = {};", index_, rows_text());
   suffix_ = "_next";
   declare_loads(held);
   line("{{");
@@ -122,7 +121,7 @@ void RowWriter::load_next(const std::string& row, std::span<const std::size_t> h
 /// Which row this is among all.
 std::string RowWriter::row_text() const {
   if (!row_.empty()) return row_;
-  const std::string block = kernel_.index == IndexWidth::bits64 ? "u64(blockIdx.x)" : "blockIdx.x";
+  const std::string block = block_index();
   if (schedule_.split) return "blockIdx.y";
   if (is_cluster()) return fmt::format("{} / {}u", block, schedule_.cluster);
   if (shares_block()) {
@@ -298,9 +297,13 @@ void RowWriter::join_pass(std::size_t pass) {
   line("s{0} = {1}<{2}{5}>(s{0}, {4}shared{0}{3});", pass, prelude_.use("join_block"), warps(),
        prefetches() && !is_cluster() ? "[turn]" : row_piece(), is_cluster() ? "shared." : "",
        everywhere ? "" : ", false");
-  if (is_cluster())
-    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0}{3});", pass, prelude_.use("join_cluster"), schedule_.cluster,
-         prefetches() ? "[turn]" : "");
+  if (is_cluster() && prefetches()) {
+    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0}[turn % 2], shared.arrivals[{3}u + turn % 2], turn / 2 % 2);", pass,
+         prelude_.use("join_cluster"), schedule_.cluster, 2 * pass);
+  } else if (is_cluster()) {
+    line("s{0} = {1}<{2}>(s{0}, shared.blocks{0}, shared.arrivals[{0}], 0);", pass, prelude_.use("join_cluster"),
+         schedule_.cluster);
+  }
   if (!schedule_.split) return;
   const std::string row = kept() > 0 ? " + row * gridDim.x" : "", counter = kept() > 0 ? " + row" : "";
   line("if (!{0}<{1}>(s{2}, identity{2}, reinterpret_cast<{3}*>(a.workspace){4}, a.counters{5}, shared{2})) return;",

@@ -39,7 +39,11 @@ bool chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
 bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (!device.cuda) return bytes <= cpu_row_bytes;
-  return facts.columns ? holds_columns(facts, device) : bytes <= block_bytes;
+  return facts.columns ? holds_columns(facts, device) : bytes <= block_bytes || reads_once(facts, device);
+}
+
+bool joins_exponentials(const ChainFacts& facts, const DeviceTraits& device) {
+  return device.cuda && !facts.columns && facts.length * facts.bytes > block_bytes;
 }
 
 Schedule choose_reduction(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {

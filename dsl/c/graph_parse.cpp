@@ -1,9 +1,11 @@
 // dsl/c/graph_parse.cpp -- reads the text of a graph: each line becomes the call that it stands for, with its checks.
 #include <algorithm>
 
+#include "dsl/c/function.h"
 #include "dsl/c/graph.h"
 #include "dsl/c/line_reader.h"
 #include "dsl/c/tables.h"
+#include "support/utf8.h"
 
 namespace kiln::dsl::c {
 namespace {
@@ -23,10 +25,12 @@ enum Attribute : std::uint32_t {
   has_outside = 1024,
   has_beyond = 2048,
   has_strong = 4096,
-  has_keepdims = 8192
+  has_keepdims = 8192,
+  has_function = 16384
 };
-constexpr const char* attribute_names[] = {"type", "rank",       "axis", "axes",    "to",     "by",     "items",
-                                           "bits", "accumulate", "ddof", "outside", "beyond", "strong", "keepdims"};
+constexpr const char* attribute_names[] = {"type",    "rank",   "axis",   "axes",       "to",
+                                           "by",      "items",  "bits",   "accumulate", "ddof",
+                                           "outside", "beyond", "strong", "keepdims",   "function"};
 
 struct Attributes {
   std::uint32_t seen = 0;
@@ -36,6 +40,7 @@ struct Attributes {
   std::int64_t bits[2] = {0, 0};
   std::int32_t outside = 0, beyond = 0;
   std::vector<std::int64_t> list;  ///< axes, to, by or items
+  std::string_view function;
 };
 
 /// One line between its operands and its end.
@@ -44,6 +49,7 @@ struct Line {
   Step step;
   std::vector<kiln_value> operands;
   std::vector<std::int64_t> numbers;
+  std::string_view callee;
   bool opens_function = false;
 };
 
@@ -116,6 +122,9 @@ void read_value_of(LineReader& line, Attribute attribute, Attributes& to) {
     case has_ddof:
       to.ddof = line.integer<std::int64_t>("a number");
       return;
+    case has_function:
+      to.function = line.quoted();
+      return;
     case has_bits:
       return read_bits(line, to.bits);
     case has_outside:
@@ -165,6 +174,8 @@ Allowed allowed_for(const Step& step) {
       return {has_type | has_bits, has_strong, 0, 0};
     case StepKind::operation:
       return {0, 0, 1, 3};
+    case StepKind::call:
+      return {has_function, 0, 1, 8};
     case StepKind::cast:
       return {has_type};
     case StepKind::index:
@@ -218,6 +229,7 @@ Step step_of(LineReader& line, std::string_view word) {
 /// Everything of the line as the step's own.
 void apply(const Attributes& attributes, Line& line) {
   Step& step = line.step;
+  line.callee = attributes.function;
   step.type = attributes.seen & has_accumulate ? attributes.accumulate : attributes.type;
   if (attributes.seen & has_strong) step.flags |= Step::strong;
   if (attributes.seen & has_keepdims) step.flags |= Step::keepdims;
@@ -265,7 +277,7 @@ Line read_line(LineReader& reader, std::size_t next) {
   line.step = step_of(reader, reader.word());
   if (reader.starts_with('%')) {
     do {
-      if (line.operands.size() == 6) reader.fail("more than 6 operands");
+      if (line.operands.size() == 8) reader.fail("more than 8 operands");
       line.operands.push_back(reader.value());
     } while (reader.take(','));
   }
@@ -292,7 +304,8 @@ Line read_line(LineReader& reader, std::size_t next) {
 
 class Parser {
  public:
-  Parser(kiln_graph& graph, std::string_view text) : graph_(graph), rest_(text) {}
+  Parser(kiln_graph& graph, std::string_view text, Functions functions)
+      : graph_(graph), rest_(text), functions_(functions) {}
 
   void parse() {
     LineReader first = next_line();
@@ -318,7 +331,14 @@ class Parser {
     const std::size_t end = std::min(rest_.find('\n'), rest_.size());
     const std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    return {line, ++number_};
+    ++number_;
+    for (std::string_view left = line; !left.empty();) {
+      const std::size_t bytes = first_utf8_character(left).bytes;
+      if (bytes == 0)
+        throw Fault(KILN_ERROR_PARSE, fmt::format("line {}: byte {} is not UTF-8", number_, line.size() - left.size()));
+      left.remove_prefix(bytes);
+    }
+    return {line, number_};
   }
   kiln_graph& current() { return function_ ? *function_ : graph_; }
 
@@ -336,7 +356,14 @@ class Parser {
       line.fail("{}", error.what());
     }
   }
+  std::shared_ptr<const UserFunction> function_named(const LineReader& reader, std::string_view name) const {
+    for (const kiln_function* const function : functions_)
+      if (function->function->name() == name) return function->function;
+    reader.fail("there is no function '{}'{}", name,
+                functions_.empty() ? ": kiln_graph_parse_with takes those of the host" : " among those given");
+  }
   void add(const LineReader& reader, Line& line, kiln_graph& to) {
+    if (line.step.kind == StepKind::call) line.step.callee = function_named(reader, line.callee);
     line.step.operands = line.operands;
     line.step.numbers = line.numbers;
     line.step.results = line.results;
@@ -375,6 +402,7 @@ class Parser {
 
   kiln_graph& graph_;
   std::string_view rest_;
+  Functions functions_;
   std::size_t number_ = 0;
   std::unique_ptr<kiln_graph> function_;  ///< that is being read
   Line opened_;                           ///< the line that it belongs to
@@ -382,6 +410,8 @@ class Parser {
 
 }  // namespace
 
-void parse_into(kiln_graph& graph, std::string_view text) { Parser(graph, text).parse(); }
+void parse_into(kiln_graph& graph, std::string_view text, Functions functions) {
+  Parser(graph, text, functions).parse();
+}
 
 }  // namespace kiln::dsl::c

@@ -98,6 +98,13 @@ class Fibers {
     }
     while (meeting.generation == generation) pause();
   }
+  /// `holds` is asked once in each round of all threads.
+  template <class F>
+  void wait_until(F&& holds) {
+    moved_ = true;
+    while (!holds()) pause();
+    moved_ = true;
+  }
   void wait_for_block() { wait(blocks_[rank()]); }
   void wait_for_cluster() { wait(cluster_); }
   /// Of the current block within its cluster.
@@ -233,13 +240,42 @@ T __shfl_up_sync(unsigned, T value, unsigned delta) {
 }
 inline unsigned __ballot_sync(unsigned, int predicate) { return Fibers::current_fibers->vote(predicate != 0); }
 inline unsigned cluster_rank() { return Fibers::current_fibers->rank(); }
-inline void cluster_barrier() { Fibers::current_fibers->wait_for_cluster(); }
+/// What blocks of a cluster send: a counter of bytes that are awaited, whether the receiver has said how many, and the
+/// parity of the phase, as barriers of shared memory have them.
+struct Arrival {
+  std::int32_t bytes = 0;
+  std::uint16_t awaits = 0, parity = 0;
+  void proceed() {
+    if (!awaits || bytes != 0) return;
+    awaits = 0, parity ^= 1;
+  }
+};
+template <std::size_t N>
+void cluster_start(unsigned long long (&arrivals)[N]) {
+  if (threadIdx.x == 0) std::memset(arrivals, 0, sizeof(arrivals));
+}
+inline void cluster_started() { Fibers::current_fibers->wait_for_cluster(); }
 inline std::uint8_t* shared_memory() { return Fibers::current_fibers->shared_memory(cluster_rank()); }
-template <class State>
-void store_remote(State& to, unsigned rank, const State& from) {
+template <class T>
+T& remote(T& here, unsigned rank) {
   Fibers& fibers = *Fibers::current_fibers;
-  const auto offset = reinterpret_cast<std::uint8_t*>(&to) - fibers.shared_memory(fibers.rank());
-  std::memcpy(fibers.shared_memory(rank) + offset, &from, sizeof(State));
+  const auto offset = reinterpret_cast<std::uint8_t*>(&here) - fibers.shared_memory(fibers.rank());
+  return *reinterpret_cast<T*>(fibers.shared_memory(rank) + offset);
+}
+template <class State>
+void send_state(State& to, unsigned long long& arrival, unsigned rank, const State& from) {
+  remote(to, rank) = from;
+  auto& there = reinterpret_cast<Arrival&>(remote(arrival, rank));
+  there.bytes -= static_cast<std::int32_t>(sizeof(State));
+  there.proceed();
+}
+inline void await_states(unsigned long long& arrival, unsigned parity, unsigned bytes) {
+  auto& here = reinterpret_cast<Arrival&>(arrival);
+  if (threadIdx.x == 0) {
+    here.bytes += static_cast<std::int32_t>(bytes), here.awaits = 1;
+    here.proceed();
+  }
+  Fibers::current_fibers->wait_until([&] { return here.parity != parity; });
 }
 template <class Word>
 void copy_async(Word& to, const void* from, bool inside) {

@@ -233,21 +233,61 @@ DEVICE void copy_wait_group() {  // until so many groups of copies or less are o
 #endif
 
 #if __CUDA_ARCH__ >= 900
+DEVICE u32 shared_address(const void* at) { return u32(__cvta_generic_to_shared(at)); }
+template <int N>
+DEVICE void cluster_start(u64 (&arrivals)[N]) {  // counters of what other blocks of the cluster send
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(arrivals + n)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+DEVICE void cluster_started() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+#endif
+
+#if __CUDA_ARCH__ >= 900
+DEVICE u32 remote_address(const void* at, u32 rank) {  // of the same place in another block of the cluster
+  u32 there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(at)), "r"(rank));
+  return there;
+}
 template <class State>
-DEVICE void store_remote(State& to, u32 rank, const State& from) {  // to the same place of another block of the cluster
+DEVICE void send_state(State& to, u64& arrival, u32 rank, const State& from) {  // `arrival` counts the bytes there
   union { State state; u32 word[sizeof(State) / 4]; } all;
   all.state = from;
-  u32 address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(u32(__cvta_generic_to_shared(&to))), "r"(rank));
+  const u32 address = remote_address(&to, rank), counter = remote_address(&arrival, rank);
 #pragma unroll
-  for (int w = 0; w < int(sizeof(State) / 4); ++w)
+  for (int w = 0; w < int(sizeof(State) / 4); ++w) {
+#if __CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];"
+                 ::"r"(address + 4 * w), "r"(all.word[w]), "r"(counter) : "memory");
+#else
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address + 4 * w), "r"(all.word[w]) : "memory");
+#endif
+  }
+}
+// Until `bytes` have come. Fences, as of a barrier of the cluster, would also wait for what was written to global memory
+// and empty the L1 cache.
+DEVICE void await_states(u64& arrival, u32 parity, u32 bytes) {
+#if __CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ > 0
+  const u32 counter = shared_address(&arrival);
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(counter), "r"(bytes) : "memory");
+  u32 come = 0;
+  while (!come)
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(come) : "r"(counter), "r"(parity) : "memory");
+#else
+  cluster_barrier();
+#endif
 }
 #endif
 template <int Blocks, class State>
-DEVICE State join_cluster(const State& s, State (&blocks)[Blocks]) {
-  if (threadIdx.x < Blocks) store_remote(blocks[cluster_rank()], threadIdx.x, s);
-  cluster_barrier();
+DEVICE State join_cluster(const State& s, State (&blocks)[Blocks], u64& arrival, u32 parity) {
+  if (threadIdx.x < Blocks) send_state(blocks[cluster_rank()], arrival, threadIdx.x, s);
+  await_states(arrival, parity, u32(sizeof(blocks)));
   return join_lanes<Blocks>(blocks[threadIdx.x % Blocks]);
 }
 
@@ -284,6 +324,7 @@ DEVICE State0 tree(State0 (&s)[N]) {
 }
 
 struct alignas(16) Shared {
+  u64 arrivals[2];
   State0 shared0[32], blocks0[2][16];
   Word<16>::type x0[13][1024];
 };
@@ -303,6 +344,7 @@ struct Arguments {
 extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_add_sub_exp(const __grid_constant__ Arguments a) {
   const u32 lane = cluster_rank() * 1024u + threadIdx.x;
   Shared& shared = *reinterpret_cast<Shared*>(shared_memory());
+  cluster_start(shared.arrivals);
   float x0[3][4];
   const u32 rows = a.n0, step = gridDim.x / 16u;
   {
@@ -320,9 +362,9 @@ extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_add_sub_exp(c
       read<4>(x0[u - 13], x0_row + j);
     }
   }
-  cluster_barrier();  // every block has started and may be written to
+  cluster_started();  // every block may be written to
   u32 turn = 0;
-  for (u32 at = blockIdx.x / 16u; at < rows; at += step, turn ^= 1) {
+  for (u32 at = blockIdx.x / 16u; at < rows; at += step, ++turn) {
     const bool more = at + step < rows;
     const u32 next = more ? at + step : at;
     const u32 c0 = next;
@@ -475,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) kiln_row_div_add_sub_exp(c
       }
       s0 = total(s0, low0);
       s0 = join_block<32, false>(s0, shared.shared0);
-      s0 = join_cluster<16>(s0, shared.blocks0[turn]);
+      s0 = join_cluster<16>(s0, shared.blocks0[turn % 2], shared.arrivals[0u + turn % 2], turn / 2 % 2);
       const float v2 = s0.s0_0 - s0.s0_0;
       const float v3 = s0.s0_1 + v2;
       const Ratio by0 = ratio(v3);
