@@ -334,7 +334,7 @@ void check_single(const Layout* layout, Where where) {
 }
 
 void too_many_axes(std::size_t count, Where where) {
-  fail<ShapeError>("a shape of {} axes{}; kiln arrays have at most {}: merge neighbouring axes", count,
+  fail<ShapeError>("a shape of {} or more axes{}; kiln arrays have at most {}: merge neighbouring axes", count,
                    dsl::place(where), max_rank);
 }
 

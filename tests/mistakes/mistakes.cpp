@@ -63,7 +63,7 @@ void shape_mistakes(World& w, std::vector<Mistake>& list) {
   MISTAKE(ShapeError, (f.into(square)(x, y)), (f.into(y)(x, y)), "(3, 4)", "(2, 2)", "make the shapes agree");
   MISTAKE(ShapeError, (y(0).broadcast_to({3, 4}) = x * 2), (y(0) = x(0) * 2), "more than once");
   MISTAKE(ShapeError, (kl::Array<float>({2, 2, 2, 2, 2, 2, 2, 2, 2})), (kl::Array<float>({4, 2, 2, 2, 2, 2, 2, 2})),
-          "9 axes", "at most 8");
+          "9 or more axes", "at most 8");
   MISTAKE(ShapeError, (kl::Array<float>({-1, 4})), (kl::Array<float>({1, 4})), "negative extent -1");
   MISTAKE(ShapeError, (kl::from_host(host, {5, 5})), (kl::from_host(host, {3, 4})), "12 values", "(5, 5)", "multiply");
   MISTAKE(ShapeError, (kl::arange<int>(0, 5, 0)), (kl::arange<int>(0, 5, 1)), "[arange]", "other than 0");
