@@ -34,6 +34,7 @@ constexpr Phrase phrases[] = {
     {"copy it first: x.to(kl::Device::cuda())", "copy it there first"},
     {"copy it with .to(kl::Device::cuda())", "copy it to a GPU"},
     {"copy it there with .to(device)", "copy it there"},
+    {"move the arrays with .to(device)", "copy the arrays to it"},
     {"move one with .to(device)", "copy one to the device of the other"},
     {"; copy it with .to()", "; copy one to the device of the other"},
     {"write the operation with kl::jit, or with kl::function and a host version",
