@@ -216,7 +216,9 @@ void SegmentPlanner::finish(ItemGroup& group) {
     body.outputs[i] = body.cast(body.outputs[i], type);
   }
   if (loop.reduced > 0 && !loop.scans) {
-    const codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
+    codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
+    facts.elements = std::any_of(group.plans.begin(), group.plans.end(),
+                                 [](const ItemPlan& plan) { return plan.loop.is_per_element(); });
     segment.holds_rows = codegen::holds_rows(facts, device_);
     segment.joins_exponentials = codegen::joins_exponentials(facts, device_);
   }
