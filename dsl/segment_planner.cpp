@@ -269,7 +269,9 @@ void SegmentPlanner::finish(ItemGroup& group) {
     body.outputs[i] = body.cast(body.outputs[i], type);
   }
   if (loop.reduced > 0 && !loop.scans) {
-    const codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
+    codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
+    facts.elements = std::any_of(group.plans.begin(), group.plans.end(),
+                                 [](const ItemPlan& plan) { return plan.loop.is_per_element(); });
     segment.holds_rows = !group.joins && codegen::holds_rows(facts, device_);
     segment.joins_exponentials = group.joins || codegen::joins_exponentials(facts, device_);
   }

@@ -333,7 +333,7 @@ DEVICE void await_states(u64& arrival, u32 parity, u32 bytes) {
   const u32 counter = shared_address(&arrival);
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(counter), "r"(bytes) : "memory");
-  u32 come = 0;
+  u32 come = threadIdx.x >= 32;  // one warp asks, the others wait for it at a barrier
   while (!come)
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
                  : "=r"(come) : "r"(counter), "r"(parity) : "memory");
@@ -347,6 +347,7 @@ template <int Blocks, class State>
 DEVICE State join_cluster(const State& s, State (&blocks)[Blocks], u64& arrival, u32 parity) {
   if (threadIdx.x < Blocks) send_state(blocks[cluster_rank()], arrival, threadIdx.x, s);
   await_states(arrival, parity, u32(sizeof(blocks)));
+  __syncthreads();
   return join_lanes<Blocks>(blocks[threadIdx.x % Blocks]);
 }
 )"},

@@ -39,7 +39,9 @@ bool chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
 bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t bytes = facts.length * facts.bytes;
   if (!device.cuda) return bytes <= cpu_row_bytes;
-  return facts.columns ? holds_columns(facts, device) : bytes <= block_bytes || reads_once(facts, device);
+  if (facts.columns) return holds_columns(facts, device);
+  // Results per row alone take one pass over long rows.
+  return facts.elements ? bytes <= block_bytes || reads_once(facts, device) : bytes <= block_bytes / 2;
 }
 
 bool joins_exponentials(const ChainFacts& facts, const DeviceTraits& device) {

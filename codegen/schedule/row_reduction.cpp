@@ -14,115 +14,22 @@
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/row_mapping.h"
+#include "codegen/schedule/row_work.h"
 #include "codegen/schedule/state_bytes.h"
-#include "codegen/schedule/vector_width.h"
 #include "support/check.h"
 
 namespace kiln::codegen {
 namespace {
 
-constexpr int access_bytes = 16;
 constexpr int held_registers = 32;             ///< of a thread, for the loads of the rows that it holds
 constexpr std::int64_t split_bytes = 1 << 17;  ///< from here on a row is worth several blocks
 constexpr int split_block = 512;
 constexpr int largest_cluster = 16;
 /// Of the groups of multiprocessors within which a cluster lies; the largest cluster leaves the rest of one idle.
 constexpr int group_multiprocessors = 18;
-constexpr int cluster_vectors = 16;  ///< of 16 bytes per thread of a cluster: 12 in shared memory, 4 in registers
-
-/// What one call asks of the schedule.
-struct RowWork {
-  std::int64_t rows = 1, length = 0;
-  bool chain = false;  ///< several passes over a row, or values per element that need its results
-  int vector = 1;
-  bool shifted = false;
-  int registers = 1;       ///< of one thread, for the loads of one vector
-  std::int64_t bytes = 0;  ///< loaded per element
-  std::int64_t vectors() const { return ceil_divide(length + (shifted ? vector - 1 : 0), vector); }
-};
-
-bool is_contiguous(const Kernel& kernel, const Access& access) {
-  for (std::size_t axis = 0; axis < access.axes.size(); ++axis) {
-    const bool is_last = axis + 1 == access.axes.size();
-    if ((access.axes[axis] == AxisClass::contiguous) != is_last) return false;
-  }
-  return kernel.rank > 0;
-}
-
-bool moves_along_rows(const Kernel& kernel, const Access& access) {
-  return !access.iota && is_per_element(kernel, access);
-}
-
-/// Stands for elements along the row that are found by index.
-bool finds_along_rows(const Kernel& kernel, const Access& access) {
-  return access.gathers > 0 && is_per_element(kernel, access);
-}
-
-/// Read from the caches by every row.
-bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
-  return kernel.rank > kernel.reduced && std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
-                                                     [](AxisClass axis) { return axis == AxisClass::broadcast; });
-}
-
-/// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand; `aligned`: wherever rows
-/// start.
-int choose_vector(const Kernel& kernel, const Extents& extents, bool aligned) {
-  const auto finds = [&](const Access& access) { return finds_along_rows(kernel, access); };
-  const auto moves = [&](const Access& access) { return moves_along_rows(kernel, access) || finds(access); };
-  const auto counts = [&](const Access& access) {
-    return finds(access) || (moves(access) && !is_shared_by_rows(kernel, access));
-  };
-  const int widest = static_cast<int>(widest_element(kernel, moves));
-  const std::int64_t inner = extents.loop.back();
-  for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
-    if (inner % vector != 0 && (kernel.reduced > 1 || inner < 8 * vector)) continue;
-    const auto is_whole = [&](const Access& access) {
-      const std::size_t bytes = element_bytes(access), reach = aligned ? access_bytes : access.alignment;
-      const auto width = static_cast<int>(std::min<std::size_t>(reach, access_bytes) / bytes);
-      return is_contiguous(kernel, access) && access.alignment >= bytes && width >= vector;
-    };
-    if (most_bytes_move_whole(kernel, counts, is_whole)) return vector;
-  }
-  return 1;
-}
-
-/// Rows that start anywhere move by whole vectors where those are aligned instead of the rows: but the first and the
-/// last one.
-void shift_rows(RowWork& work, const Kernel& kernel, const Extents& extents) {
-  constexpr std::int64_t longest = 1 << 30;  // positions before the row are negative numbers of 32 bits
-  const bool finds = std::any_of(kernel.accesses.begin(), kernel.accesses.end(),
-                                 [](const Access& access) { return access.gathers > 0; });
-  const std::optional<std::size_t> anchor = shift_anchor(kernel);
-  if (kernel.reduced != 1 || kernel.rank < 2 || finds || work.length >= longest || !anchor) return;
-  // Sixteen integers at a time, widened for their sums, do not fit into registers twice.
-  if (!is_floating(kernel.accesses[*anchor].type)) return;
-  const int vector = choose_vector(kernel, extents, true);
-  if (vector <= work.vector || work.length < 8 * vector) return;
-  // Single elements of four bytes and more fill the accesses of a warp: enough for one pass.
-  if (!work.chain && work.vector * size_of(kernel.accesses[*anchor].type) >= 4) return;
-  work.vector = vector;
-  work.shifted = true;
-}
-
-RowWork work_of(const Kernel& kernel, const Extents& extents) {
-  const Stages stages = stages_of(kernel);
-  RowWork work;
-  const RowExtents row = row_extents(kernel, extents);
-  work.rows = row.rows;
-  work.length = row.length;
-  work.chain = stages.passes.size() > 1 || stages.has_element_outputs;
-  work.vector = choose_vector(kernel, extents, false);
-  shift_rows(work, kernel, extents);
-  const std::vector<char> held = held_accesses(kernel);
-  std::size_t bytes = 0;
-  for (std::size_t a = 0; a < held.size(); ++a) {
-    const Access& access = kernel.accesses[a];
-    bytes += held[a] || finds_along_rows(kernel, access) ? element_bytes(access) : 0;
-  }
-  work.bytes = static_cast<std::int64_t>(bytes);
-  work.registers = std::max(1, static_cast<int>(bytes) * work.vector / 4);
-  return work;
-}
+constexpr int file_registers = 1 << 16;  ///< of a multiprocessor
+constexpr int wide_registers = 56;       ///< of a thread, for functions of 8-byte elements
+constexpr int cluster_vectors = 16;      ///< of 16 bytes per thread of a cluster: 12 in shared memory, 4 in registers
 
 /// Vectors per thread come in few numbers, so that few kernels serve all lengths: 1, 2, 3, 4, 6, 8, 12, 16.
 int bucket(std::int64_t items) {
@@ -142,38 +49,52 @@ constexpr int block_sizes[] = {64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 7
 Lanes block_lanes(const RowWork& work, int most_items, int wanted, const DeviceTraits& device) {
   const std::int64_t vectors = work.vectors();
   const bool few = work.rows < device.multiprocessors;
+  // Packed rows that start anywhere: one vector more than a power of two is common, and should not cost rows in flight.
+  const bool packed = work.shifted && work.chain && work.bytes <= 2;
   Lanes best;
   double best_score = -1e9;
   for (const int lanes : block_sizes) {
-    const int items = bucket(ceil_divide(vectors, lanes));
+    const std::int64_t least = ceil_divide(vectors, lanes);
+    const int items = packed && least <= 8 ? static_cast<int>(least) : bucket(least);
     if (items > most_items || lanes > (work.chain ? 1024 : 512) || (few && power_of_two_up(lanes) != lanes)) continue;
     const double filled = static_cast<double>(vectors) / static_cast<double>(items * lanes);
     const double distance = std::fabs(std::log2(static_cast<double>(items) / static_cast<double>(wanted)));
     const int taken = 1024 / lanes * lanes;  // of the threads of a multiprocessor, by whole blocks
     const double idle = 1 - static_cast<double>(taken) / 1024;
-    const double score = filled - 0.1 * distance - (lanes > 512 ? 0.1 : 0) - 0.25 * idle;
+    const double in_flight = filled * taken * items * work.registers / (16 << 10);  // of 64 KB
+    const double score = filled - 0.1 * distance - (lanes > 512 ? 0.1 : 0) - 0.25 * idle -
+                         (packed ? 0.25 * std::max(0.0, 1 - in_flight) : 0);
     if (score > best_score) best_score = score, best = {lanes, items};
   }
   return best;
 }
 
-/// True for bodies whose values need few registers besides those of the loads.
-bool is_light(const Kernel& kernel) {
-  const auto nodes = kernel.body.nodes();
-  return nodes.size() <= 64 &&
-         std::none_of(nodes.begin(), nodes.end(), [](const Node& node) { return size_of(node.type) > 4; });
+/// In steps, partial vectors and elements that are read one by one take registers of chains and of states.
+bool steps_by_parts(const Kernel& kernel, const RowWork& work) {
+  return (work.shifted || work.vector == 1) && (work.chain || joins_states(kernel));
+}
+
+/// Registers of a thread that holds so many vectors.
+int thread_registers(const RowWork& work, int held) {
+  return (held + wide_registers + (work.shifted ? 8 : 0) + 7) / 8 * 8;
+}
+
+/// The same for elements whose functions take many registers: as many vectors per thread as leave room for two blocks.
+Lanes wide_block_lanes(const RowWork& work, int most_items) {
+  Lanes best;
+  for (const int lanes : block_sizes) {
+    const int items = bucket(ceil_divide(work.vectors(), lanes));
+    if (items > (work.shifted ? 4 : most_items) ||
+        2 * lanes * thread_registers(work, items * work.registers) > file_registers)
+      continue;
+    if (best.lanes == 0 || items * lanes < best.items * best.lanes) best = {lanes, items};
+  }
+  return best;
 }
 
 /// True where elements of 16 bits each take functions like exp: computing then takes as long as reading.
 bool computes_much(const Kernel& kernel, const RowWork& work) {
-  const std::vector<char> elements = stages_of(kernel).per_element;
-  bool functions = false;
-  for (NodeId id = 0; id < kernel.body.size(); ++id) {
-    const Node& node = kernel.body[id];
-    const bool function = (node.op >= Op::cbrt && node.op <= Op::tgamma) || node.op == Op::pow;
-    functions = functions || (node.kind == NodeKind::operation && elements[id] && function);
-  }
-  return functions && work.chain && work.bytes <= 2 && kernel.rank > kernel.reduced;
+  return has_functions(kernel, 1) && work.chain && work.bytes <= 2 && kernel.rank > kernel.reduced;
 }
 
 /// Where blocks are so large that a multiprocessor holds one or two, they take the rows in turn and read the next one
@@ -213,12 +134,17 @@ bool wants_one_in_flight(const RowWork& work, const DeviceTraits& device) {
 }
 
 /// Steps of a block, or of all blocks, over a row that is not held.
-void step_over_row(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
+void step_over_row(Schedule& schedule, const Kernel& kernel, const RowWork& work, const DeviceTraits& device) {
   const std::int64_t vectors = work.vectors();
   schedule.split = !work.chain && few_and_long(work, device);
   const int block = schedule.split ? split_block : vectors >= 4096 ? 1024 : vectors >= 1024 ? 512 : 256;
   const bool two_blocks = block == 1024 && !wants_one_in_flight(work, device);
-  int items = std::clamp(held_registers / (two_blocks ? 2 : 1) / work.registers, 1, 16);
+  const auto passes = stages_of(kernel).passes;
+  const bool large = work.chain || work.vector == 1 || std::any_of(passes.begin(), passes.end(), [&](const auto& pass) {
+                       return state_bytes(kernel, pass) > 8;
+                     });
+  const int share = (two_blocks ? 2 : 1) * (large && steps_by_parts(kernel, work) ? 2 : 1);
+  int items = std::clamp(held_registers / share / work.registers, 1, 16);
   while (items > 1 && vectors < std::int64_t{block} * items) items /= 2;
   while (schedule.split && items > 1 &&
          ceil_divide(vectors, std::int64_t{block} * items) * work.rows < 2 * device.multiprocessors)
@@ -253,7 +179,8 @@ bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work
       !copies_whole_vectors(kernel, work.vector, work.shifted))
     return false;
   const std::int64_t most = cluster_vectors * 4 / work.registers;
-  for (const int block : {512, 1024}) {
+  for (const int block : {256, 512, 1024}) {
+    if (block == 256 && !work.wide) continue;
     if (work.vectors() > most * block * largest_cluster) continue;
     auto cluster =
         static_cast<int>(std::max<std::int64_t>(2, power_of_two_up(ceil_divide(work.vectors(), most * block))));
@@ -263,11 +190,23 @@ bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work
     const int clusters = std::max(1, device.multiprocessors / group_multiprocessors);
     const bool in_turn = !work.shifted && cluster == largest_cluster && block == 1024 && work.rows > clusters;
     if (in_turn) schedule.grid = clusters * cluster;
-    const int in_registers = std::max(1, (in_turn && work.registers <= 4 ? 12 : 16) / work.registers);
+    const bool few = work.shifted || (in_turn && work.registers <= 4);  // what else is in registers takes more
+    const int in_registers = std::max(1, (work.wide ? 4 : few ? 12 : 16) / work.registers);
     hold_by_cluster(schedule, block, cluster, work.vectors(), in_registers);
     return true;
   }
   return false;
+}
+
+/// Threads of a multiprocessor that have enough registers each.
+int resident_threads(const Schedule& schedule, const Kernel& kernel, const RowWork& work) {
+  const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
+  if (held > held_registers || kernel.body.size() > 400) return 512;
+  if (work.wide) return file_registers / thread_registers(work, held);
+  const bool light = is_light(kernel) && held <= (schedule.block == 1024 ? held_registers / 2 : held_registers / 4);
+  const bool partial = work.shifted || steps_by_parts(kernel, work);
+  if (!light || schedule.cluster > 1 || (partial && !schedule.resident)) return 1024;
+  return schedule.block == 1024 ? 2048 : 1536;
 }
 
 /// Log-sum-exp states: the kernel's own, or what a maximum and a sum relative to it were joined into.
@@ -279,37 +218,6 @@ bool joins_exponentials(const Kernel& kernel) {
 }
 
 }  // namespace
-
-std::optional<std::size_t> shift_anchor(const Kernel& kernel) {
-  const std::vector<char> held = held_accesses(kernel);
-  std::optional<std::size_t> anchor;
-  for (std::size_t a = 0; a < held.size(); ++a) {
-    const Access& access = kernel.accesses[a];
-    const std::size_t bytes = size_of(access.type);
-    if (!held[a] || !is_contiguous(kernel, access) || is_shared_by_rows(kernel, access) || access.alignment < bytes)
-      continue;
-    if (!anchor || bytes > size_of(kernel.accesses[*anchor].type)) anchor = a;
-  }
-  return anchor;
-}
-
-std::vector<char> held_accesses(const Kernel& kernel) {
-  const Stages stages = stages_of(kernel);
-  std::vector<char> needed(kernel.body.size(), 0), held(kernel.accesses.size(), 0);
-  for (const auto& pass : stages.passes) {
-    for (const NodeId reduction : pass) needed[reduction] = 1;
-  }
-  for (NodeId id = kernel.body.size(); id-- > 0;) {
-    const Node& node = kernel.body[id];
-    if (needed[id]) {
-      for (const NodeId operand : node.inputs()) needed[operand] = 1;
-    }
-    if (node.kind != NodeKind::load) continue;
-    const Access& access = kernel.accesses[node.payload];
-    held[node.payload] = moves_along_rows(kernel, access) && (needed[id] || !is_shared_by_rows(kernel, access));
-  }
-  return held;
-}
 
 Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {
   const RowWork work = work_of(kernel, extents);
@@ -328,24 +236,23 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const int wanted = std::min(most_items, std::max(two ? 2 : 4, (two ? 8 : 16) / work.registers));
   // Four also suit 16-bit rows of 8 KB and more: smaller blocks wait less at their barriers.
   const int of_block = two && work.bytes <= 2 && vectors >= 512 ? std::min(most_items, 16 / work.registers) : wanted;
-  const Lanes block = block_lanes(work, most_items, of_block, device);
+  Lanes block = block_lanes(work, most_items, of_block, device);
+  const bool lone =
+      work.wide && 2 * block.lanes * thread_registers(work, block.items * work.registers) > file_registers;
+  if (const Lanes two_blocks = wide_block_lanes(work, most_items); lone && two_blocks.lanes > 0) block = two_blocks;
   if (vectors <= warp_threads * std::min(most_items, work.chain ? wanted : 2 * wanted)) {
     share_warp(schedule, work, device);
-  } else if (work.shifted && work.chain && block.lanes > 512 && share_cluster(schedule, kernel, work, device)) {
+  } else if (work.chain &&
+             ((work.shifted && block.lanes > 512) || (lone && wide_block_lanes(work, most_items).lanes == 0)) &&
+             share_cluster(schedule, kernel, work, device)) {
     // Two blocks on a multiprocessor: one computes while the other one reads.
   } else if (block.lanes > 0 && (work.chain || !few_and_long(work, device))) {
     take_by_block(schedule, block.lanes, block.items, true);
   } else if (!work.chain || !share_cluster(schedule, kernel, work, device)) {
-    step_over_row(schedule, work, device);
+    step_over_row(schedule, kernel, work, device);
   }
-  const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
-  const bool light = is_light(kernel) && held <= (schedule.block == 1024 ? held_registers / 2 : held_registers / 4);
-  const bool many = held > held_registers || kernel.body.size() > 400;
-  const bool steps = work.shifted && !schedule.resident;  // each vector may be partial, which takes registers
-  const int resident_threads = many                                       ? 512
-                               : light && !steps && schedule.cluster == 1 ? (schedule.block == 1024 ? 2048 : 1536)
-                                                                          : 1024;
-  schedule.min_blocks = std::max(1, std::min(resident_threads, device.threads_per_multiprocessor) / schedule.block);
+  const int threads = resident_threads(schedule, kernel, work);
+  schedule.min_blocks = std::max(1, std::min(threads, device.threads_per_multiprocessor) / schedule.block);
   if (schedule.resident && schedule.lanes == schedule.block && much && !work.shifted)
     read_ahead(schedule, work, device);
   set_whole_rows(schedule, work.length);

@@ -85,6 +85,7 @@ struct ChainFacts {
   std::int64_t length = 1;  ///< product of the reduced extents
   std::int64_t bytes = 4;   ///< of all operands, per element
   bool columns = false;     ///< most bytes are contiguous along a kept axis
+  bool elements = false;    ///< some results are one per element, not per row
 };
 /// True where one kernel should compute all of it, reading each row once or, as far as the L2 cache keeps the rows in
 /// flight from there, once more; false where the reductions are better computed by kernels of their own.

@@ -45,6 +45,7 @@ inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(va
 inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 inline float rsqrtf(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
+inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 inline double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline int __double2loint(double value) { return static_cast<int>(std::bit_cast<std::uint64_t>(value)); }

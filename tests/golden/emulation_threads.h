@@ -275,7 +275,7 @@ inline void await_states(unsigned long long& arrival, unsigned parity, unsigned 
     here.bytes += static_cast<std::int32_t>(bytes), here.awaits = 1;
     here.proceed();
   }
-  Fibers::current_fibers->wait_until([&] { return here.parity != parity; });
+  if (threadIdx.x < 32) Fibers::current_fibers->wait_until([&] { return here.parity != parity; });
 }
 template <class Word>
 void copy_async(Word& to, const void* from, bool inside) {

@@ -155,6 +155,34 @@ void clusters(std::vector<ReductionCase>& cases) {
   cases.push_back({"cluster2_axes", two_kept_two_reduced_kernel(IndexWidth::bits32, 16), together(2, 4, 2, 1)});
 }
 
+/// Elements of one, two and eight bytes in all forms of rows that start anywhere or are not whole vectors.
+void types(std::vector<ReductionCase>& cases) {
+  for (const DType type : {DType::i8, DType::i16}) {
+    const std::string name = type == DType::i8 ? "i8" : "i16";
+    const int alignment = type == DType::i8 ? 1 : 2;
+    cases.push_back({name + "_softmax_lanes", softmax_kernel(type), held(form(64, 16, 4, 2, 2))});
+    cases.push_back({name + "_softmax_elements", softmax_kernel(type, alignment), form(64, 64, 1, 4)});
+    cases.push_back({name + "_softmax_cluster", softmax_kernel(type), together(2, 4, 4, 2)});
+    cases.push_back({name + "_layernorm_block", layernorm_kernel(type), held(form(96, 96, 4, 3))});
+    cases.push_back({name + "_logsumexp_steps", logsumexp_kernel(type), form(64, 64, 8, 1)});
+    cases.push_back({name + "_moments_warp", moments_kernel(type), held(form(64, 32, 8, 2))});
+    cases.push_back({name + "_sum_elements", sum_kernel(type, "sc", 1, alignment), form(64, 64, 1, 8)});
+  }
+  const Kernel softmax = softmax_kernel(DType::f64, 8), layernorm = layernorm_kernel(DType::f64, 8);
+  cases.push_back({"f64_sum_shifted", sum_kernel(DType::f64, "sc", 1, 8), shifted(held(form(64, 32, 2, 4)))});
+  cases.push_back({"f64_sum_split", sum_kernel(DType::f64, "sc", 1, 8), shifted(split(form(64, 64, 2, 2)))});
+  cases.push_back({"f64_softmax_lanes", softmax_kernel(DType::f64), held(form(64, 8, 2, 2, 2))});
+  cases.push_back({"f64_softmax_shifted", softmax, shifted(held(form(64, 64, 2, 4)))});
+  cases.push_back({"f64_softmax_steps", softmax, shifted(form(64, 64, 2, 2))});
+  cases.push_back({"f64_layernorm_shifted", layernorm, shifted(held(form(96, 96, 2, 3)))});
+  cases.push_back({"f64_layernorm_steps", layernorm, form(64, 64, 1, 4)});
+  cases.push_back({"f64_logsumexp_steps", logsumexp_kernel(DType::f64, false, 8), shifted(form(64, 64, 2, 2))});
+  cases.push_back({"f64_moments_steps", moments_kernel(DType::f64, 8), shifted(form(64, 64, 2, 1))});
+  Schedule cluster = shifted(held(form(64, 128, 2, 5)));
+  cluster.cluster = 2, cluster.tile = 4;
+  cases.push_back({"f64_softmax_cluster", softmax, cluster});
+}
+
 /// What choose_schedule chose for these extents, in the caller's blocks and elements per thread.
 void wishes(std::vector<ReductionCase>& cases) {
   const Kernel sum = sum_kernel(DType::f32, "sc", 1), softmax = softmax_kernel(DType::bf16);
@@ -214,6 +242,7 @@ std::vector<ReductionCase> row_cases() {
   chains(cases);
   shifts(cases);
   blocks(cases);
+  types(cases);
   clusters(cases);
   wishes(cases);
   layers(cases);

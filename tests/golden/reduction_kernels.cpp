@@ -14,7 +14,10 @@ using codegen::NodeKind;
 using codegen::Reduction;
 using codegen::ReductionSpec;
 
-DType computed(DType type) { return type == DType::f16 || type == DType::bf16 ? DType::f32 : type; }
+bool is_short(DType type) { return type == DType::i8 || type == DType::i16; }
+DType computed(DType type) { return type == DType::f16 || type == DType::bf16 || is_short(type) ? DType::f32 : type; }
+/// Results of short integers are floats.
+DType stored(DType type) { return is_short(type) ? DType::f32 : type; }
 
 /// The reduced axes of `axes` replaced by broadcast: the access of a value per row.
 std::string per_row(std::string_view axes, int reduced) {
@@ -74,7 +77,8 @@ NodeId component(Builder& b, NodeId reduction, std::uint64_t c, DType type) {
 
 Kernel sum_kernel(DType type, std::string_view axes, int reduced, int alignment) {
   Builder b = rows(axes, reduced, IndexWidth::bits32, "sum of rows");
-  b.store(reduce(b, Reduction::sum, load(b, type, axes, alignment)), per_row(axes, reduced), 4);
+  b.store(reduce(b, Reduction::sum, load(b, type, axes, alignment)), per_row(axes, reduced),
+          static_cast<int>(size_of(computed(type))));
   return b.finish();
 }
 
@@ -83,7 +87,7 @@ Kernel softmax_kernel(DType type, int alignment) {
   const NodeId x = load(b, type, "sc", alignment);
   const NodeId e = b.op(Op::exp, {b.op(Op::sub, {x, reduce(b, Reduction::max, x)})});
   const NodeId y = b.op(Op::div, {e, reduce(b, Reduction::sum, e)});
-  b.store(b.cast(y, type), "sc", alignment);
+  b.store(b.cast(y, stored(type)), "sc", is_short(type) ? 16 : alignment);
   return b.finish();
 }
 
@@ -105,14 +109,14 @@ Kernel ratio_kernel(DType type, int alignment) {
 Kernel layernorm_kernel(DType type, int alignment) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "(x - mean) * rsqrt(var + eps) * w + b");
   const NodeId x = load(b, type, "sc", alignment);
-  const NodeId inverse = b.parameter(DType::f32), epsilon = b.parameter(DType::f32);
+  const NodeId inverse = b.parameter(computed(type)), epsilon = b.parameter(computed(type));
   const NodeId mean = b.op(Op::mul, {reduce(b, Reduction::sum, x), inverse});
   const NodeId d = b.op(Op::sub, {x, mean});
   const NodeId variance = b.op(Op::mul, {reduce(b, Reduction::sum, b.op(Op::mul, {d, d})), inverse});
   const NodeId scale = b.op(Op::rsqrt, {b.op(Op::add, {variance, epsilon})});
-  const NodeId w = load(b, type, "bc"), offset = load(b, type, "bc");
+  const NodeId w = load(b, stored(type), "bc"), offset = load(b, stored(type), "bc");
   const NodeId y = b.op(Op::add, {b.op(Op::mul, {b.op(Op::mul, {d, scale}), w}), offset});
-  b.store(b.cast(y, type), "sc", alignment);
+  b.store(b.cast(y, stored(type)), "sc", is_short(type) ? 16 : alignment);
   return b.finish();
 }
 
@@ -120,20 +124,22 @@ Kernel logsumexp_kernel(DType type, bool beside_sum, int alignment) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "logsumexp(x)");
   const NodeId x = load(b, type, "sc", alignment);
   Graph join;
-  const NodeId m0 = join.input(0, DType::f32), e0 = join.input(1, DType::f32);
-  const NodeId m1 = join.input(2, DType::f32), e1 = join.input(3, DType::f32);
+  const DType t = b.kernel.body[x].type;
+  const NodeId m0 = join.input(0, t), e0 = join.input(1, t);
+  const NodeId m1 = join.input(2, t), e1 = join.input(3, t);
   const NodeId m = binary(join, Op::maximum, m0, m1);
+  const NodeId none = join.literal_value(t, -std::numeric_limits<double>::infinity());
+  const NodeId base = select(join, binary(join, Op::eq, m, none), join.literal_value(t, 0), m);
   const auto scaled = [&](NodeId e, NodeId from) {
-    const NodeId exponent[] = {binary(join, Op::sub, from, m)};
-    return binary(join, Op::mul, e, join.operation(Op::exp, DType::f32, exponent));
+    const NodeId exponent[] = {binary(join, Op::sub, from, base)};
+    return binary(join, Op::mul, e, join.operation(Op::exp, t, exponent));
   };
   join.outputs = {m, binary(join, Op::add, scaled(e0, m0), scaled(e1, m1))};
-  const NodeId infinity = b.kernel.body.literal(DType::f32, 0xff800000u);
-  const NodeId state =
-      combine(b, Reduction::logsumexp, join, {x, b.number(DType::f32, 1)}, {infinity, b.number(DType::f32, 0)});
-  const NodeId log = b.op(Op::log, {component(b, state, 1, DType::f32)});
-  b.store(b.op(Op::add, {component(b, state, 0, DType::f32), log}), "cb", 4);
-  if (beside_sum) b.store(reduce(b, Reduction::sum, x), "cb", 4);
+  const NodeId infinity = b.number(t, -std::numeric_limits<double>::infinity());
+  const NodeId state = combine(b, Reduction::logsumexp, join, {x, b.number(t, 1)}, {infinity, b.number(t, 0)});
+  const NodeId log = b.op(Op::log, {component(b, state, 1, t)});
+  b.store(b.op(Op::add, {component(b, state, 0, t), log}), "cb", static_cast<int>(size_of(t)));
+  if (beside_sum) b.store(reduce(b, Reduction::sum, x), "cb", static_cast<int>(size_of(t)));
   return b.finish();
 }
 
@@ -165,22 +171,23 @@ Kernel moments_kernel(DType type, int alignment) {
   Builder b = rows("sc", 1, IndexWidth::bits32, "mean(x), var(x)");
   const NodeId x = load(b, type, "sc", alignment);
   Graph join;
+  const DType t = b.kernel.body[x].type;
   std::array<NodeId, 6> in = {};
-  for (std::uint64_t i = 0; i < 6; ++i) in[i] = join.input(i, DType::f32);
+  for (std::uint64_t i = 0; i < 6; ++i) in[i] = join.input(i, t);
   const NodeId n = binary(join, Op::add, in[0], in[3]);
-  const NodeId zero = join.literal_value(DType::f32, 0), one = join.literal_value(DType::f32, 1);
+  const NodeId zero = join.literal_value(t, 0), one = join.literal_value(t, 1);
   const NodeId safe = select(join, binary(join, Op::eq, n, zero), one, n);
   const NodeId share = binary(join, Op::div, in[3], safe);
   const NodeId d = binary(join, Op::sub, in[4], in[1]);
   const NodeId mean = binary(join, Op::add, in[1], binary(join, Op::mul, d, share));
   const NodeId between = binary(join, Op::mul, binary(join, Op::mul, d, d), binary(join, Op::mul, in[0], share));
   join.outputs = {n, mean, binary(join, Op::add, binary(join, Op::add, in[2], in[5]), between)};
-  const NodeId nothing = b.number(DType::f32, 0);
-  const NodeId state = combine(b, Reduction::squared_deviations, join, {b.number(DType::f32, 1), x, nothing},
-                               {nothing, nothing, nothing});
-  const NodeId count = component(b, state, 0, DType::f32);
-  b.store(component(b, state, 1, DType::f32), "cb", 4);
-  b.store(b.op(Op::div, {component(b, state, 2, DType::f32), count}), "cb", 4);
+  const NodeId nothing = b.number(t, 0);
+  const NodeId state =
+      combine(b, Reduction::squared_deviations, join, {b.number(t, 1), x, nothing}, {nothing, nothing, nothing});
+  const NodeId count = component(b, state, 0, t);
+  b.store(component(b, state, 1, t), "cb", static_cast<int>(size_of(t)));
+  b.store(b.op(Op::div, {component(b, state, 2, t), count}), "cb", static_cast<int>(size_of(t)));
   return b.finish();
 }
 

@@ -23,6 +23,8 @@ inline double read_value(DType type, const void* from) {
       return as(std::uint8_t{});
     case DType::i8:
       return as(std::int8_t{});
+    case DType::i16:
+      return as(std::int16_t{});
     case DType::i32:
       return as(std::int32_t{});
     case DType::i64:
@@ -46,6 +48,8 @@ inline void write_value(DType type, void* to, double value) {
       return as(static_cast<std::uint8_t>(std::fabs(value * 20)));
     case DType::i8:
       return as(static_cast<std::int8_t>(value * 20));
+    case DType::i16:
+      return as(static_cast<std::int16_t>(value * 20));
     case DType::bf16:
       return as(bfloat16(static_cast<float>(value)));
     case DType::f32:

@@ -203,13 +203,6 @@ DEVICE u32 cluster_rank() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r
 #endif
 
 #if __CUDA_ARCH__ >= 900
-DEVICE void cluster_barrier() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-#endif
-
-#if __CUDA_ARCH__ >= 900
 DEVICE u8* shared_memory() { extern __shared__ uint4 dynamic_shared[]; return reinterpret_cast<u8*>(dynamic_shared); }
 #endif
 
@@ -275,12 +268,13 @@ DEVICE void await_states(u64& arrival, u32 parity, u32 bytes) {
   const u32 counter = shared_address(&arrival);
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(counter), "r"(bytes) : "memory");
-  u32 come = 0;
+  u32 come = threadIdx.x >= 32;  // one warp asks, the others wait for it at a barrier
   while (!come)
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
                  : "=r"(come) : "r"(counter), "r"(parity) : "memory");
 #else
-  cluster_barrier();
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 #endif
@@ -288,6 +282,7 @@ template <int Blocks, class State>
 DEVICE State join_cluster(const State& s, State (&blocks)[Blocks], u64& arrival, u32 parity) {
   if (threadIdx.x < Blocks) send_state(blocks[cluster_rank()], arrival, threadIdx.x, s);
   await_states(arrival, parity, u32(sizeof(blocks)));
+  __syncthreads();
   return join_lanes<Blocks>(blocks[threadIdx.x % Blocks]);
 }
 
