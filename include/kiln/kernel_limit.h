@@ -9,8 +9,9 @@
 // kl::Graph can launch without asking. A loaded kernel takes some 15 kB on the CPU device, and what the driver takes
 // on a GPU.
 //
-// A CUDA graph that another library captured holds no kernel of kiln's: keep the kl::jit functions and raw kernels that
-// were called while it was captured for as long as the graph, or set no limit.
+// A CUDA graph that another library captured holds no kernel of kiln's, so what was launched into one stays loaded. So
+// does, without a question to the driver at each launch, every kernel that ran on a stream other than the default one
+// while no more than half the limit were loaded.
 #pragma once
 
 #include <kiln/detail/bridge.h>

@@ -24,7 +24,7 @@ struct LoadedKernel {
   std::uint32_t shared_bytes = 0;                   ///< static
   mutable std::uint32_t allowed_shared = 48 << 10;  ///< dynamic, raised on demand under the backend's mutex
   mutable bool allows_large_clusters = false;       ///< of more than 8 blocks; set on demand under the same mutex
-  mutable bool in_foreign_graph = false;            ///< launched into a capture of the host's; set once
+  mutable bool in_foreign_graph = false;            ///< launched into a capture of the host's, or perhaps; set once
   int max_threads = 0;
   std::string name;
   LoadedCount count;

@@ -160,10 +160,15 @@ void CudaBackend::allow_large_clusters(const LoadedKernel& kernel) {
   std::atomic_ref<bool>(kernel.allows_large_clusters).store(true, std::memory_order_relaxed);
 }
 
-/// A graph that the host captured names the kernels of its nodes and does not hold them: their code stays.
+/// A graph that the host captured names the kernels of its nodes and does not hold them: their code stays. Launches
+/// that are repeated must not ask the driver, so the first half of the kernels that may be loaded stay without being
+/// asked about, once they run on a stream that can be captured.
 void CudaBackend::note_capture(const LoadedKernel& kernel, NativeStream stream) {
-  if (std::atomic_ref<bool>(kernel.in_foreign_graph).load(std::memory_order_relaxed) || recording_of(*this, stream))
+  if (recording_of(*this, stream)) return;
+  if (2 * std::size_t{LoadedCount::now()} <= kernel_limit()) {
+    std::atomic_ref<bool>(kernel.in_foreign_graph).store(true, std::memory_order_relaxed);
     return;
+  }
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result =
       in_context(*this, [&] { return driver().stream_is_capturing(static_cast<CUstream>(stream), &status); });
@@ -210,7 +215,8 @@ void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, v
   if (shape.shared_bytes > std::atomic_ref<std::uint32_t>(kernel.allowed_shared).load(std::memory_order_relaxed))
       [[unlikely]]
     allow_shared(kernel, shape.shared_bytes);
-  if (stream) note_capture(kernel, stream);  // the default stream cannot be captured
+  if (stream && !std::atomic_ref<bool>(kernel.in_foreign_graph).load(std::memory_order_relaxed)) [[unlikely]]
+    note_capture(kernel, stream);  // the default stream cannot be captured
   if (shape.cluster > 1 || shape.cooperative) [[unlikely]] {
     const CUresult result = launch_extended(kernel, shape, parameters, static_cast<CUstream>(stream));
     if (result != CUDA_SUCCESS) fail_launch(result, kernel, shape);

@@ -93,6 +93,24 @@ TEST_F(KernelLimitOnGpu, AKernelInAGraphOfTheHostStays) {
   EXPECT_EQ(count("cuLibraryLoadData"), 0) << "it was never unloaded";
 }
 
+// Rule: a cached call asks the driver nothing: far below the limit a kernel that ran on a stream stays instead.
+TEST_F(KernelLimitOnGpu, LaunchesOnAStreamDoNotAskWhetherItIsCaptured) {
+  Array<float> y({1000});
+  const Stream stream(Device::cuda(0));
+  const StreamGuard on_stream(stream);
+  set_kernel_limit(1000);
+  clear();
+  {
+    const auto f = make_function(310);
+    for (int i = 0; i < 3; ++i) f.into(y)(x);
+  }
+  EXPECT_EQ(count("cuStreamIsCapturing"), 0);
+  set_kernel_limit(0);
+  clear();
+  make_function(310).into(y)(x);
+  EXPECT_EQ(count("cuLibraryLoadData"), 0) << "it stayed";
+}
+
 TEST_F(KernelLimitOnGpu, AKernelOfADestroyedGraphGoes) {
   Array<float> y({1000});
   const Stream stream(Device::cuda(0));
