@@ -1,7 +1,7 @@
 // benchmarks/elementwise.cpp -- bytes that must move / time for pointwise kernels, beside a copy of the device in the
 // same run.
 //
-//   elementwise [PART OF A NAME] ...
+//   elementwise [PART OF A NAME ... | --serve]
 #include <kiln/kiln.h>
 
 #include <cstdint>
@@ -81,14 +81,15 @@ void black_scholes(const char* name, std::int64_t n) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmarks::start(argc, argv);
-  benchmarks::measure_limits();
-  vectors();
-  if (wanted("swiglu_bf16") || wanted("gelu_bias_bf16") || wanted("gelu_tanh_bias_bf16") ||
-      wanted("gelu_erf_bias_bf16"))
-    activations();
-  transposed();
-  black_scholes<float>("black_scholes_f32", scaled(std::int64_t{1} << 26));
-  black_scholes<double>("black_scholes_f64", scaled(std::int64_t{1} << 26));
-  return 0;
+  const bool good = benchmarks::run(argc, argv, [] {
+    vectors();
+    if (wanted("swiglu_bf16") || wanted("gelu_bias_bf16") || wanted("gelu_tanh_bias_bf16") ||
+        wanted("gelu_erf_bias_bf16"))
+      activations();
+    transposed();
+    black_scholes<float>("black_scholes_f32", scaled(std::int64_t{1} << 26));
+    black_scholes<double>("black_scholes_f64", scaled(std::int64_t{1} << 26));
+    return true;
+  });
+  return good ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 // benchmarks/lengths.cpp -- sizes around the rows of the table: rows of 32 to 1,048,576 and of odd lengths in every
 // floating type, few rows, long columns, small arrays, long chains, many inputs and outputs.
 //
-//   lengths [PART OF A NAME] ...
+//   lengths [PART OF A NAME ... | --serve]
 #include <kiln/kiln.h>
 
 #include <cstdint>
@@ -60,6 +60,11 @@ void row_lengths_of_every_type() {
     rows_of<double>("f64", columns, rows / 2);
   }
   for (const std::int64_t rows : {1, 8, 132}) rows_of<float>("f32", 50257, rows);
+  // Longer than a cluster holds.
+  rows_of<float>("f32", std::int64_t{1} << 22, many() >> 22);
+  rows_of<float>("f32", many(), 1);
+  rows_of<kl::bfloat16>("bf16", many(), 1);
+  rows_of<double>("f64", std::int64_t{1} << 20, many() >> 21);
 }
 
 /// Few columns of many rows, and many of few.
@@ -117,21 +122,25 @@ void many_inputs_and_outputs() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmarks::start(argc, argv);
-  benchmarks::measure_limits();
-  row_lengths_of_every_type();
-  for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{{many() / 3, 3},
-                                                                                        {many() / 32, 32},
-                                                                                        {many() / 100, 100},
-                                                                                        {many() / 1000, 1000},
-                                                                                        {4096, many() / 4096},
-                                                                                        {16, many() / 16}})
-    columns_of(rows, columns);
-  small_arrays();
-  for (const int steps : {10, 30}) {
-    chain<float>("f32", steps);
-    chain<kl::bfloat16>("bf16", steps);
-  }
-  many_inputs_and_outputs();
-  return 0;
+  const bool good = benchmarks::run(argc, argv, [] {
+    row_lengths_of_every_type();
+    for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{{many() / 3, 3},
+                                                                                          {many() / 32, 32},
+                                                                                          {many() / 100, 100},
+                                                                                          {many() / 1000, 1000},
+                                                                                          {4096, many() / 4096},
+                                                                                          {16, many() / 16},
+                                                                                          {many() / 256, 256},
+                                                                                          {1024, 1024},
+                                                                                          {2048, 512}})
+      columns_of(rows, columns);
+    small_arrays();
+    for (const int steps : {10, 30}) {
+      chain<float>("f32", steps);
+      chain<kl::bfloat16>("bf16", steps);
+    }
+    many_inputs_and_outputs();
+    return true;
+  });
+  return good ? 0 : 1;
 }

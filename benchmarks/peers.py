@@ -63,6 +63,19 @@ def time_back_to_back(call, wait):
     return 1e6 * statistics.median(times)
 
 
+def last_kept(prepare):
+    """`prepare`, which makes the call of a case, but not again for the case that it was last asked for."""
+    last = [None, None]
+
+    def of(case):
+        if last[0] != case.name:
+            last[:] = [None, None]  # its arrays go before others come
+            last[:] = [case.name, prepare(case)]
+        return last[1]
+
+    return of
+
+
 def torch_timer(compiled):
     import torch
     import peer_torch
@@ -70,17 +83,21 @@ def torch_timer(compiled):
     other = torch.zeros(1 << 26, device="cuda")
     flush = lambda: other.sum()
 
-    def run(case):
-        if not knows(peer_torch, case):
-            return None
+    @last_kept
+    def prepared(case):
         torch.cuda.empty_cache()
         if compiled:
             torch._dynamo.reset()
         function, arguments = peer_torch.prepare(case)
         if compiled:
             function = torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False)
-        call = lambda: function(*arguments)
+        return lambda: function(*arguments)
+
+    def run(case):
+        if not knows(peer_torch, case):
+            return None
         with torch.inference_mode():
+            call = prepared(case)
             for _ in range(3):
                 call()
             event = lambda: torch.cuda.Event(enable_timing=True)
@@ -96,12 +113,16 @@ def cupy_timer():
     other = cupy.zeros(1 << 26, dtype=cupy.float32)
     flush = lambda: other.sum()
 
+    @last_kept
+    def prepared(case):
+        cupy.get_default_memory_pool().free_all_blocks()
+        function, arguments = peer_cupy.prepare(case)
+        return lambda: function(*arguments)
+
     def run(case):
         if not knows(peer_cupy, case):
             return None
-        cupy.get_default_memory_pool().free_all_blocks()
-        function, arguments = peer_cupy.prepare(case)
-        call = lambda: function(*arguments)
+        call = prepared(case)
         for _ in range(3):
             call()
         return time_with_events(cupy.cuda.Event, cupy.cuda.get_elapsed_time, call, flush if case.limit == "read" else None)
@@ -113,12 +134,16 @@ def jax_timer():
     import jax
     import peer_jax
 
+    @last_kept
+    def prepared(case):
+        function, arguments = peer_jax.prepare(case)
+        function = jax.jit(function)
+        return lambda: function(*arguments)
+
     def run(case):
         if not knows(peer_jax, case):
             return None
-        function, arguments = peer_jax.prepare(case)
-        function = jax.jit(function)
-        call = lambda: function(*arguments)
+        call = prepared(case)
         for _ in range(3):
             jax.block_until_ready(call())
         return time_back_to_back(call, jax.block_until_ready)

@@ -1,7 +1,7 @@
 // benchmarks/reductions.cpp -- bytes that must move / time for reductions and normalisations, beside a copy and a
 // read of the device in the same run.
 //
-//   reductions [PART OF A NAME] ...
+//   reductions [PART OF A NAME ... | --serve]
 //
 // The sums of every shape of 2^27 elements run only if asked for: reductions sweep. Their results are compared with
 // sums in f64; the program fails where one is wrong.
@@ -176,11 +176,14 @@ void rows() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmarks::start(argc, argv);
-  benchmarks::measure_limits();
-  full_reductions();
-  partial_sums();
-  rows();
-  if (!benchmarks::everything_is_wanted() && wanted("sweep")) sweep();
-  return all_right ? 0 : 1;
+  const bool good = benchmarks::run(argc, argv, [] {
+    if (wanted("sum_f32") || wanted("dot_f32") || wanted("norm_f32") || wanted("mean_var_f32") ||
+        wanted("argmax_f32") || wanted("sum_bf16_f32"))
+      full_reductions();
+    partial_sums();
+    rows();
+    if (!benchmarks::everything_is_wanted() && wanted("sweep")) sweep();
+    return all_right;
+  });
+  return good ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // benchmarks/stencil.cpp -- elements from their neighbours: bytes read once and written once / time, beside a copy.
 //
-//   stencil [PART OF A NAME] ...
+//   stencil [PART OF A NAME ... | --serve]
 //
 // Blocks and rows per thread of every kind run only if asked for: stencil sweep.
 #include <cstdio>
@@ -113,11 +113,12 @@ void volumes() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmarks::start(argc, argv);
-  benchmarks::measure_limits();
-  planes();
-  half_precision();
-  lines();
-  volumes();
-  return 0;
+  const bool good = benchmarks::run(argc, argv, [] {
+    planes();
+    half_precision();
+    lines();
+    volumes();
+    return true;
+  });
+  return good ? 0 : 1;
 }

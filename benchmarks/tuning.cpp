@@ -337,7 +337,7 @@ int main(int argc, char** argv) {
     }
   }
   setenv("KILN_TUNE", full ? "full" : "on", 1);
-  benchmarks::start(1, argv);
+  benchmarks::start();
   elementwise();
   rows();
   planes();

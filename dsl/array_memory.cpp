@@ -89,11 +89,14 @@ DType carrier(DType type) {
 
 /// One copy, seen by profiles and tools.
 template <class Work>
-void copy_activity(const char* name, DeviceId device, NativeStream stream, const Layout& layout, Work work) {
+void copy_activity(const char* name, DeviceId device, NativeStream stream, const Layout& layout, Where where,
+                   Work work) {
+  const std::string label = where.file && runtime::is_observed() ? place(where).substr(1) : "";  // "(app.cpp:12)"
   const runtime::Activity activity{.kind = runtime::Activity::Kind::copy,
                                    .backend = &runtime::backend(device),
                                    .stream = stream,
                                    .name = name,
+                                   .label = label,
                                    .bytes = static_cast<std::int64_t>(bytes_of(layout))};
   KILN_LOG(2, "{}: {} bytes on {}", name, activity.bytes, name_of(device));
   runtime::observe(activity, work);
@@ -104,7 +107,7 @@ void trace_identity(detail::Recorder& recorder, const void* environment, detail:
 }
 
 /// Into `result`, which is empty or has elements of the source's carrier.
-void run_copy(const Handle& source, Handle& result) {
+void run_copy(const Handle& source, Handle& result, Where where) {
   static detail::Site sites[dtype_count];  // one expression per element type
   const DType type = carrier(source.layout->dtype);
   const Handle input = reinterpreted(source, type);
@@ -117,19 +120,20 @@ void run_copy(const Handle& source, Handle& result) {
   call.trace = &trace_identity;
   call.environment = &type;
   call.name = "copy";
+  call.where = where;
   detail::execute(sites[static_cast<int>(type)], call);
 }
 
 }  // namespace
 
-void copy_by_kernel(const Handle& source, const Handle& to) {
+void copy_by_kernel(const Handle& source, const Handle& to, Where where) {
   Handle result = reinterpreted(to, carrier(to.layout->dtype));
-  run_copy(source, result);
+  run_copy(source, result, where);
 }
 
-OwnedHandle copy_by_kernel(const Handle& source) {
+OwnedHandle copy_by_kernel(const Handle& source, Where where) {
   Handle result;
-  run_copy(source, result);
+  run_copy(source, result, where);
   if (!result.layout) return {};  // only recorded
   OwnedHandle owner(result);
   const Handle copied = reinterpreted(owner.get(), source.layout->dtype);
@@ -140,10 +144,10 @@ OwnedHandle copy_by_kernel(const Handle& source) {
 namespace {
 
 /// A GPU gathers by a kernel what a CPU gathers by itself.
-void record_copy(const Handle& source) {
+void record_copy(const Handle& source, Where where) {
   if (source.layout->contiguous || source.layout->size == 0 || !runtime::is_recording_kernels()) return;
   const OnlyRecording only;
-  copy_by_kernel(source);
+  copy_by_kernel(source, where);
 }
 
 /// C-order copy on the device of `source`.
@@ -151,25 +155,25 @@ OwnedHandle copy_of(const Handle& source, const char* operation, Where where) {
   const Layout& layout = *source.layout;
   const DeviceId device = device_of(layout);
   const bool recorded = runtime::recording_of(runtime::backend(device), current_stream(device)) != nullptr;
-  if (recorded || (device.kind != DeviceKind::cpu && !layout.contiguous)) return copy_by_kernel(source);
+  if (recorded || (device.kind != DeviceKind::cpu && !layout.contiguous)) return copy_by_kernel(source, where);
   OwnedHandle result = allocate_on(device, layout.dtype, shape_of(layout), operation, where);
   if (layout.size == 0) return result;
   if (device.kind == DeviceKind::cpu) {
-    record_copy(source);
-    copy_activity("copy", device, nullptr, layout,
+    record_copy(source, where);
+    copy_activity("copy", device, nullptr, layout, where,
                   [&] { copy_strided(result.get().data, source.data, strided_of(layout), size_of(layout.dtype)); });
     return result;
   }
   const NativeStream stream = current_stream(device);
   runtime::note_use(*storage_of(source), stream);
-  copy_activity("copy", device, stream, layout, [&] {
+  copy_activity("copy", device, stream, layout, where, [&] {
     runtime::backend(device).copy(result.get().data, source.data, bytes_of(layout), Copy::device_to_device, stream);
   });
   return result;
 }
 
 /// Between two GPUs, ordered after the source's stream and before later work of the destination's.
-void copy_between_gpus(const Handle& to, const Handle& from) {
+void copy_between_gpus(const Handle& to, const Handle& from, Where where) {
   const DeviceId here = device_of(*from.layout), there = device_of(*to.layout);
   Backend& source = runtime::backend(here);
   Backend& target = runtime::backend(there);
@@ -179,7 +183,7 @@ void copy_between_gpus(const Handle& to, const Handle& from) {
     source.record_event(ready, current_stream(here));
     target.wait_event(stream, ready);
     runtime::note_use(*storage_of(from), stream);
-    copy_activity("copy from another device", there, stream, *from.layout,
+    copy_activity("copy from another device", there, stream, *from.layout, where,
                   [&] { target.copy(to.data, from.data, bytes_of(*from.layout), Copy::device_to_device, stream); });
   } catch (...) {
     source.destroy_event(ready);
@@ -197,10 +201,11 @@ void upload(const Handle& to, const void* values, const char* operation, Where w
   const NativeStream stream = current_stream(device);
   check_not_capturing(operation, backend, stream, where);  // a replay would read the host memory again
   if (device.kind == DeviceKind::cpu) {
-    copy_activity("copy from host", device, nullptr, layout, [&] { std::memcpy(to.data, values, bytes_of(layout)); });
+    copy_activity("copy from host", device, nullptr, layout, where,
+                  [&] { std::memcpy(to.data, values, bytes_of(layout)); });
     return;
   }
-  copy_activity("copy from host", device, stream, layout,
+  copy_activity("copy from host", device, stream, layout, where,
                 [&] { backend.copy(to.data, values, bytes_of(layout), Copy::host_to_device, stream); });
 }
 
@@ -212,16 +217,16 @@ void download(const Handle& from, void* values, const char* operation, Where whe
   const NativeStream stream = current_stream(device);
   check_not_capturing(operation, backend, stream, where);
   if (device.kind == DeviceKind::cpu) {
-    record_copy(from);
-    copy_activity("copy to host", device, nullptr, layout,
+    record_copy(from, where);
+    copy_activity("copy to host", device, nullptr, layout, where,
                   [&] { copy_strided(values, from.data, strided_of(layout), size_of(layout.dtype)); });
     return;
   }
   OwnedHandle packed;
-  if (!layout.contiguous) packed = copy_by_kernel(from);
+  if (!layout.contiguous) packed = copy_by_kernel(from, where);
   const Handle& source = layout.contiguous ? from : packed.get();
   runtime::note_use(*storage_of(source), stream);
-  copy_activity("copy to host", device, stream, layout,
+  copy_activity("copy to host", device, stream, layout, where,
                 [&] { backend.copy(values, source.data, bytes_of(layout), Copy::device_to_host, stream); });
   backend.synchronize(stream);
 }
@@ -300,6 +305,8 @@ Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const
               int device_index, Where where) {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
   backend_for(device, "view", where);
+  const Shape checked = make_shape("view", {shape, static_cast<std::size_t>(rank)}, where);
+  element_count("view", checked, where);
   return borrow_memory("view", data, *intern(type, device_kind, device_index, shape, rank, strides), {}, where);
 }
 
@@ -331,7 +338,7 @@ Handle to_device(const Handle& h, int device_kind, int device_index, Where where
   } else if (layout.device_kind == 0) {
     upload(result.get(), source.data, "to", where);
   } else {
-    copy_between_gpus(result.get(), source);
+    copy_between_gpus(result.get(), source, where);
   }
   return result.take();
 }

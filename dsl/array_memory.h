@@ -49,9 +49,9 @@ OwnedHandle allocate_on(runtime::DeviceId device, DType type, const Shape& shape
 detail::Handle reinterpreted(const detail::Handle& handle, DType type);
 /// C-order copy on the same device by a generated kernel, for layouts that no single copy command can express. Exact
 /// for every bit pattern.
-OwnedHandle copy_by_kernel(const detail::Handle& source);
+OwnedHandle copy_by_kernel(const detail::Handle& source, Where where);
 /// The same into elements that are there: `to` has the shape, the type and the device of `source`.
-void copy_by_kernel(const detail::Handle& source, const detail::Handle& to);
+void copy_by_kernel(const detail::Handle& source, const detail::Handle& to, Where where);
 /// Copies the elements of a host array into C order at `to`.
 void copy_strided(void* to, const void* from, const Strided& view, std::size_t element_bytes);
 

@@ -28,7 +28,7 @@ using detail::Handle;
       check_replaced(recording, to, *from.layout, detail::Where{});
       return false;
     }
-    copy_by_kernel(from, to);
+    copy_by_kernel(from, to, detail::Where{});
   } catch (...) {
     recording.fail_at_end(std::current_exception());
   }
@@ -41,11 +41,12 @@ void check_replaced(const runtime::Recording& recording, const Handle& array, co
                     detail::Where where) {
   const runtime::Storage* const storage = storage_of(array);
   if (!storage || !recording.work().keeps(*storage)) return;
+  const std::string capture = recording.place, here = place(where);
   fail<ShapeError>(
       "inside kl::capture{} an array of shape {}, whose memory the graph already uses, would get other memory for "
       "shape "
       "{}{}: later launches would still use the former. Assign to another array, or to a slice: b(kl::range(n)) = ...",
-      recording.place, to_text(shape_of(*array.layout)), to_text(shape_of(by)), place(where));
+      capture == here ? "" : capture, to_text(shape_of(*array.layout)), to_text(shape_of(by)), here);
 }
 
 }  // namespace kiln::dsl

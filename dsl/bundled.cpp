@@ -6,6 +6,7 @@
 
 #include "dsl/drafting.h"
 #include "dsl/shapes.h"
+#include "dsl/usage.h"
 #include "runtime/compile_mode.h"
 #include "runtime/loaded_bundles.h"
 #include "support/check.h"
@@ -75,7 +76,8 @@ std::vector<Missing> missing_kernels(const std::vector<PlannedCall>& attempts, c
   std::vector<Missing> all;
   for (const PlannedCall& attempt : attempts) {
     for (const DraftKernel& kernel : attempt.draft.kernels) {
-      const KernelSource source = emit(kernel.kernel, kernel.schedule, attempt.machine, flags);
+      KernelSource source = emit(kernel.kernel, kernel.schedule, attempt.machine, flags);
+      source.title = title_of(kernel, source);
       std::vector<runtime::BundleRejection> reasons;
       if (runtime::find_in_bundles(source, compile_options(attempt.machine, flags), &reasons)) continue;
       for (runtime::BundleRejection& reason : reasons)

@@ -7,7 +7,8 @@ namespace kiln::dsl {
 
 void fail_with_places(const CompileError& error, const std::string& places) {
   const std::string_view text = error.what();
-  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::size_t end = std::min(text.find('\n'), text.size());
+  if (end > 0 && text[end - 1] == ':') --end;
   fail<CompileError>("{}{}{}", text.substr(0, end), places, text.substr(end));
 }
 

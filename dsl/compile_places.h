@@ -9,7 +9,7 @@
 
 namespace kiln::dsl {
 
-/// The error with `places` at the end of its first line.
+/// The error with `places` at the end of its first line, before a colon.
 [[noreturn]] void fail_with_places(const CompileError& error, const std::string& places);
 
 /// Where the texts of the kernel's user functions were given; of several, those that the compiler complains about.

@@ -1,6 +1,8 @@
 // dsl/convert.h -- run-time scalars: from the type the user passed to the type the kernel takes.
 #pragma once
 
+#include <string_view>
+
 #include <kiln/detail/bridge.h>
 
 namespace kiln::dsl {
@@ -15,7 +17,12 @@ bool is_negative(const detail::ScalarArgument& scalar);
 /// "300 (i32)", for messages.
 const char* scalar_text(const detail::ScalarArgument& scalar, char* buffer, unsigned size);
 
-/// TypeError: the value does not fit.
-[[noreturn]] void fail_conversion(const detail::ScalarArgument& scalar, DType to, detail::Where where);
+/// TypeError: the value does not fit. `operation`: what it is for, "kl::add: ", or "".
+[[noreturn]] void fail_conversion(std::string_view operation, const detail::ScalarArgument& scalar, DType to,
+                                  detail::Where where);
+/// The same for a scalar of the call, whose trace tells what it is for.
+[[noreturn]] void fail_conversion(const detail::Call& call, std::uint32_t slot, DType to, detail::Where where);
+/// TypeError: the same of a number given for a kl::Const parameter of the type.
+[[noreturn]] void fail_constant(const detail::ScalarArgument& number, DType to, detail::Where where);
 
 }  // namespace kiln::dsl

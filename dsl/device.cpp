@@ -174,7 +174,9 @@ void* current_stream(int kind, int index) { return dsl::current_stream(device_id
 
 void set_current_stream(int kind, int index, void* stream) { dsl::set_current_stream(device_id(kind, index), stream); }
 
-void* create_event(int kind, int index) { return backend(device_id(kind, index)).create_event(); }
+void* create_event(int kind, int index, Where where) {
+  return dsl::backend_for(device_id(kind, index), "Event", where).create_event();
+}
 
 void destroy_event(int kind, int index, void* event) noexcept {
   if (event) backend(device_id(kind, index)).destroy_event(event);

@@ -27,7 +27,8 @@ void check_argument_size(const DraftKernel& draft, const detail::Call& call, int
 
 void check_host_versions(const codegen::Graph& body) {
   for (codegen::NodeId id = 0; id < body.size(); ++id) {
-    if (body[id].kind != codegen::NodeKind::call || body.function(body[id]).host.thunk) continue;
+    if (body[id].kind != codegen::NodeKind::call || body.function(body[id]).host.thunk || body.function(body[id]).loop)
+      continue;
     const std::string& name = body.function(body[id]).name;
     fail<TypeError>(
         "{0}{1}: this kl::function has CUDA text only, which the CPU device cannot run; give kl::function a host "

@@ -29,7 +29,7 @@ void trace(detail::Recorder& recorder, const void* environment, detail::NodeId* 
 /// Calls `run(call)` with everything of `e` in place.
 template <class Run>
 auto with_call(const detail::Evaluation& e, Run run) {
-  Gathered gathered(e.parts, e.part_count, e.where);
+  Gathered gathered(e.parts, e.part_count, e.where.file || !e.launch ? e.where : e.launch->where, e.definition);
   if (e.signature) gathered.add_tag(e.signature);
   const Environment environment{&gathered, &e};
   detail::Call call;
@@ -46,7 +46,10 @@ auto with_call(const detail::Evaluation& e, Run run) {
   call.group = e.group;
   for (unsigned i = 0; i < e.target_count; ++i) {
     if (e.targets[i].handle->layout || e.targets[i].resizable) continue;
-    fail<ShapeError>("an array that has no elements yet cannot be updated{}: assign to it first", place(call.where));
+    fail<ShapeError>(
+        "a destination without elements cannot be written{}: an array that was never assigned to, or a view that was "
+        "moved from; assign to the array first, take the view again",
+        place(call));
   }
   return run(call);
 }
@@ -86,9 +89,10 @@ void advance_compile_progress(void* bar, const char* arch) {
 
 void end_compile_progress(void* bar) noexcept { delete static_cast<Progress*>(bar); }
 
-NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where) {
+NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where, int op) {
   alignas(8) unsigned char bytes[16] = {};
-  if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_conversion(number, type, where);
+  if (!dsl::convert_scalar(number, type, bytes))
+    dsl::fail_conversion(op < 0 ? "" : fmt::format("kl::{}: ", op_info(static_cast<Op>(op)).name), number, type, where);
   std::uint64_t words[2];
   __builtin_memcpy(words, bytes, sizeof words);
   // Arguments carry f16 and bf16 widened to f32; literals carry their own bits.

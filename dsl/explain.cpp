@@ -7,6 +7,7 @@
 
 #include "codegen/ir/stages.h"
 #include "dsl/shapes.h"
+#include "dsl/traffic.h"
 #include "runtime/occupancy.h"
 
 namespace kiln::dsl {
@@ -47,15 +48,6 @@ std::string access_lines(const DraftKernel& draft) {
   return text;
 }
 
-std::int64_t bytes_touched(const DraftKernel& draft, std::size_t access) {
-  const auto gathered = draft.gathered_bytes.find(access);
-  if (gathered != draft.gathered_bytes.end()) return gathered->second;
-  auto elements = static_cast<std::int64_t>(size_of(draft.kernel.accesses[access].type));
-  for (int axis = 0; axis < draft.nest.shape.rank; ++axis)
-    if (draft.nest.walks[access].strides[axis] != 0) elements *= draft.nest.shape.extents[axis];
-  return elements;
-}
-
 /// What the kept axes number.
 const char* unit_name(const DraftKernel& draft) {
   return draft.schedule.form == codegen::Template::column_reduction ? "column" : "row";
@@ -92,14 +84,24 @@ std::string passes_text(const DraftKernel& draft) {
   return text;
 }
 
-std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, std::size_t number) {
+/// Operands once, or more where the caches cannot keep the rows that are read again.
+std::string traffic_text(const DraftKernel& draft, const Rereads& again) {
+  if (!again.may_reach_memory())
+    return fmt::format("  moves {} bytes, the least possible for its operands", draft.bytes_moved);
+  return fmt::format(
+      "  moves {} to {} bytes: its operands once, and again what a cache of {} bytes does not keep of the {} bytes of "
+      "{}s that are worked on together",
+      draft.bytes_moved, draft.bytes_moved + again.bytes, again.cache, again.in_flight, unit_name(draft));
+}
+
+std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, const Rereads& again, std::size_t number) {
   std::string text = fmt::format("kernel {}: {}\n  computes {}\n  loop {} with {}-bit indices, schedule {}: {}\n",
                                  number, info.name.c_str(), draft.kernel.comment, loop_text(draft),
                                  draft.kernel.index == codegen::IndexWidth::bits32 ? 32 : 64, draft.schedule.key(),
                                  draft.schedule.reason);
   text += access_lines(draft);
   text += passes_text(draft);
-  text += fmt::format("  moves {} bytes, the least possible for its operands", draft.bytes_moved);
+  text += traffic_text(draft, again);
   if (draft.bytes_moved > 0 && draft.operations > 0)
     text += fmt::format("; {:.2f} operations per byte",
                         static_cast<double>(draft.operations) / static_cast<double>(draft.bytes_moved));
@@ -135,13 +137,17 @@ std::int64_t least_bytes(const Draft& draft, unsigned input_count, unsigned targ
   return total;
 }
 
-std::string total_text(const Draft& draft, const detail::Call& call) {
-  std::int64_t moved = 0;
+std::string total_text(const Draft& draft, const detail::Call& call, std::span<const Rereads> again) {
+  std::int64_t moved = 0, more = 0;
   for (const DraftKernel& kernel : draft.kernels) moved += kernel.bytes_moved;
+  for (const Rereads& reads : again) more += reads.may_reach_memory() ? reads.bytes : 0;
   const std::int64_t least = least_bytes(draft, call.input_count, call.target_count);
+  const auto times = [&](std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(least); };
+  if (more > 0)
+    return fmt::format("moves {} to {} bytes; the least possible is {} ({:.2f} to {:.2f} times)\n", moved, moved + more,
+                       least, times(moved), times(moved + more));
   std::string text = fmt::format("moves {} bytes; the least possible is {}", moved, least);
-  if (least > 0 && moved > least)
-    text += fmt::format(" ({:.2f} times)", static_cast<double>(moved) / static_cast<double>(least));
+  if (least > 0 && moved > least) text += fmt::format(" ({:.2f} times)", times(moved));
   return text + '\n';
 }
 
@@ -157,8 +163,12 @@ std::string explain(const Draft& draft, const detail::Call& call, const Machine&
                                  draft.kernels.size(), draft.kernels.size() == 1 ? "" : "s", machine.arch);
   for (const std::string& note : draft.notes) text += "  " + note + "\n";
   if (draft.kernels.empty()) text += "  every result is empty: nothing is launched\n";
-  for (std::size_t k = 0; k < draft.kernels.size(); ++k) text += kernel_text(draft.kernels[k], infos[k], k);
-  text += total_text(draft, call);
+  std::vector<Rereads> again;
+  for (std::size_t k = 0; k < draft.kernels.size(); ++k) {
+    again.push_back(rereads_of(draft.kernels[k], machine.traits, infos[k].occupancy));
+    text += kernel_text(draft.kernels[k], infos[k], again[k], k);
+  }
+  text += total_text(draft, call, again);
   if (machine.traits.cuda && runtime::disassembler().empty())
     text += "no machine code: nvdisasm and cuobjdump are neither in PATH nor in a CUDA toolkit\n";
   return text;

@@ -129,19 +129,7 @@ Strided view_of_tensor(const char* operation, const kiln_dl_tensor& tensor, Wher
 }  // namespace
 
 DType type_of(const char* operation, const kiln_dl_data_type& type, Where where) {
-  struct Row {
-    std::uint8_t code, bits;
-    DType type;
-  };
-  static constexpr Row rows[] = {
-      {KILN_DL_BOOL, 8, DType::b1},    {KILN_DL_INT, 8, DType::i8},       {KILN_DL_INT, 16, DType::i16},
-      {KILN_DL_INT, 32, DType::i32},   {KILN_DL_INT, 64, DType::i64},     {KILN_DL_UINT, 8, DType::u8},
-      {KILN_DL_UINT, 16, DType::u16},  {KILN_DL_UINT, 32, DType::u32},    {KILN_DL_UINT, 64, DType::u64},
-      {KILN_DL_FLOAT, 16, DType::f16}, {KILN_DL_BFLOAT, 16, DType::bf16}, {KILN_DL_FLOAT, 32, DType::f32},
-      {KILN_DL_FLOAT, 64, DType::f64}, {KILN_DL_COMPLEX, 64, DType::c64}, {KILN_DL_COMPLEX, 128, DType::c128}};
-  if (type.lanes == 1)
-    for (const Row& row : rows)
-      if (row.code == type.code && row.bits == type.bits) return row.type;
+  if (const std::optional<DType> known = known_type(type)) return *known;
   fail<TypeError>(
       "[{}] the tensor's elements are {}{}; kiln has bool, integers of 8 to 64 bits, f16, bf16, f32, f64, c64 and "
       "c128{}",

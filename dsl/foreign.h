@@ -2,6 +2,8 @@
 // streams.
 #pragma once
 
+#include <optional>
+
 #include <kiln/dlpack_types.h>
 
 #include "dsl/array_memory.h"
@@ -17,7 +19,46 @@ struct Described {
   void* data = nullptr;  ///< of element (0, 0, ...)
 };
 
-/// The type of DLPack's code, bits and lanes. TypeError, with the name, for what kiln does not have.
+/// The type of DLPack's code, bits and lanes, if kiln has it. Every launch through the C interface asks.
+inline std::optional<DType> known_type(const kiln_dl_data_type& type) {
+  if (type.lanes != 1) return std::nullopt;
+  switch (type.code << 8 | type.bits) {
+    case KILN_DL_BOOL << 8 | 8:
+      return DType::b1;
+    case KILN_DL_INT << 8 | 8:
+      return DType::i8;
+    case KILN_DL_INT << 8 | 16:
+      return DType::i16;
+    case KILN_DL_INT << 8 | 32:
+      return DType::i32;
+    case KILN_DL_INT << 8 | 64:
+      return DType::i64;
+    case KILN_DL_UINT << 8 | 8:
+      return DType::u8;
+    case KILN_DL_UINT << 8 | 16:
+      return DType::u16;
+    case KILN_DL_UINT << 8 | 32:
+      return DType::u32;
+    case KILN_DL_UINT << 8 | 64:
+      return DType::u64;
+    case KILN_DL_FLOAT << 8 | 16:
+      return DType::f16;
+    case KILN_DL_BFLOAT << 8 | 16:
+      return DType::bf16;
+    case KILN_DL_FLOAT << 8 | 32:
+      return DType::f32;
+    case KILN_DL_FLOAT << 8 | 64:
+      return DType::f64;
+    case KILN_DL_COMPLEX << 8 | 64:
+      return DType::c64;
+    case KILN_DL_COMPLEX << 8 | 128:
+      return DType::c128;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The same; TypeError, with the name, for what kiln does not have.
 DType type_of(const char* operation, const kiln_dl_data_type& type, Where where);
 kiln_dl_data_type dlpack_type(DType type);
 

@@ -89,8 +89,8 @@ NodeId record_structured(detail::Recorder& recorder, const Instruction* code, co
 
 }  // namespace
 
-Gathered::Gathered(const detail::Parts* parts, unsigned count, detail::Where where)
-    : parts_(parts), part_count_(count) {
+Gathered::Gathered(const detail::Parts* parts, unsigned count, detail::Where where, detail::Where definition)
+    : parts_(parts), part_count_(count), definition_(definition) {
   if (has_fragments(parts, count)) [[unlikely]]
     number_fragments();
   for (unsigned p = 0; p < count; ++p) {
@@ -159,12 +159,13 @@ void Gathered::fill(detail::Call& call) const {
   call.tags = tags_.data();
   call.tag_count = tags_.size();
   call.where = where_;
+  call.definition = definition_;
   for (unsigned i = 0; i < inputs_.size(); ++i) {
     if (inputs_.data()[i].layout) continue;
     fail<ShapeError>(
         "an array in an expression has no elements{}: it was default-constructed or moved from; give it a shape or "
         "assign to it first",
-        place(where_));
+        place(call));
   }
 }
 

@@ -17,7 +17,8 @@ namespace kiln::dsl {
 class Gathered {
  public:
   /// `where` is the place of the evaluation, for parts that do not know theirs.
-  Gathered(const detail::Parts* parts, unsigned count, detail::Where where = {});
+  /// `definition`: of the function that is called, for messages that have no other.
+  Gathered(const detail::Parts* parts, unsigned count, detail::Where where = {}, detail::Where definition = {});
   Gathered(const Gathered&) = delete;
   Gathered& operator=(const Gathered&) = delete;
 
@@ -56,7 +57,7 @@ class Gathered {
   ShortList<detail::Handle, 16> inputs_;
   ShortList<detail::ScalarArgument, 8> scalars_;
   ShortList<const void*, 8> tags_;
-  detail::Where where_;
+  detail::Where where_, definition_;
 };
 
 }  // namespace kiln::dsl

@@ -275,6 +275,9 @@ unsigned kernels_of(const CapturedGraph& graph) { return static_cast<unsigned>(g
 
 void destroy(CapturedGraph* graph) noexcept { delete graph; }
 
-void fail_empty_graph() { fail<DeviceError>("a kl::Graph that was not made by kl::capture, or was moved from"); }
+void fail_empty_graph(Where where) {
+  fail<DeviceError>("a kl::Graph that was not made by kl::capture, or was moved from{}; capture the work first",
+                    dsl::place(where));
+}
 
 }  // namespace kiln::detail

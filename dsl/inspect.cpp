@@ -82,7 +82,7 @@ Text OwningInspection::keep_code(runtime::Binary binary, KernelSource source, Co
 
 namespace kiln::detail {
 
-Inspection* inspect(Site& site, const Call& call, const char* arch) {
+Inspection* inspect(Site& site, const Call& call, const char* arch) try {
   const runtime::DeviceId device = dsl::device_of_call(call);
   const dsl::Machine machine = arch && *arch ? dsl::machine_of_arch(arch, call.where) : dsl::machine_of(device);
   for (unsigned i = 0; i < call.input_count; ++i) {
@@ -91,8 +91,15 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
           "inspect: operand {} has no elements{}: it was default-constructed or moved from; give it a shape first", i,
           dsl::place(call.where));
   }
-  const std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
-  const dsl::Draft draft = dsl::draft(*trace, call, device, machine);
+  std::shared_ptr<const dsl::Trace> trace = dsl::SiteTable::of(site).trace(call);
+  const dsl::Draft draft = [&] {
+    try {
+      return dsl::draft(*trace, call, device, machine);
+    } catch (const ShapeError&) {  // expressions of one type share a trace: name this line and not the first one's
+      trace = dsl::record(call);
+      return dsl::draft(*trace, call, device, machine);
+    }
+  }();
   auto owner = std::make_unique<dsl::OwningInspection>();
   if (!arch || !*arch) {
     const runtime::DeviceInfo& info = runtime::backend(device).info();
@@ -108,6 +115,8 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) {
   owner->kernels = owner->infos.data();
   owner->kernel_count = static_cast<unsigned>(owner->infos.size());
   return owner.release();
+} catch (const std::bad_alloc&) {
+  throw OutOfMemory("there is no host memory left to inspect this function");
 }
 
 Roofline roofline(const Inspection& inspection, double milliseconds) {

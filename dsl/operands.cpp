@@ -277,9 +277,11 @@ Handle index_operand(const Parts& parts, int axis, Where where) {
   return {nullptr, nullptr, intern(DType::i64, kind, index, extents, rank, strides)};
 }
 
-Handle counter_operand(const std::int64_t* shape, int rank) {
+Handle counter_operand(const std::int64_t* shape, int rank, Where where) {
   int kind = 0, index = 0;
   current_device(kind, index);
+  const dsl::Shape checked = dsl::make_shape("array", {shape, static_cast<std::size_t>(rank)}, where);
+  dsl::element_count("array", checked, where);
   return {nullptr, nullptr, intern(DType::i64, kind, index, shape, rank, nullptr)};
 }
 
@@ -332,10 +334,13 @@ void check_single(const Layout* layout, Where where) {
 }
 
 void too_many_axes(std::size_t count, Where where) {
-  fail<ShapeError>("a shape of {} axes{}; kiln arrays have at most {}: merge neighbouring axes", count,
+  fail<ShapeError>("a shape of {} or more axes{}; kiln arrays have at most {}: merge neighbouring axes", count,
                    dsl::place(where), max_rank);
 }
 
-void bad_axis_access(std::size_t axis, int rank) { fail<ShapeError>("axis {} of a shape of {} axes", axis, rank); }
+void bad_axis_access(std::int64_t axis, int rank, Where where) {
+  if (rank == 0) fail<ShapeError>("shape()[{}] of a shape without axes{}", axis, dsl::place(where));
+  fail<ShapeError>("shape()[{}] of a shape of {} axes{}; use {} to {}", axis, rank, dsl::place(where), -rank, rank - 1);
+}
 
 }  // namespace kiln::detail

@@ -37,7 +37,7 @@ void put_constant(Launch& launch, std::uint32_t at, const Parameter& parameter, 
   number.type = DType::i64;
   std::memcpy(number.bytes, &parameter.value, sizeof parameter.value);
   if (!convert_scalar(number, compute_type(parameter.type), launch.image.data() + at))
-    fail_conversion(number, parameter.type, call.where);
+    fail_conversion("", number, parameter.type, call.where);
 }
 
 std::int64_t base_offset(const LoopNest::Walk& walk) { return unfolded_offset(walk.offset, walk.folds); }

@@ -49,7 +49,7 @@ Inspection* inspect_raw(RawProgram& program, const LaunchControl& launch, const 
         "raw kernel {} is CUDA text and the current device is the CPU{}; name an architecture: k.inspect(\"sm_90\")",
         program.name(), program.place(launch.where));
   }
-  const auto variant = program.compile(arch ? arch : runtime::backend(device).info().arch, true);
+  const auto variant = program.compile(arch ? arch : runtime::backend(device).info().arch, true, launch.where);
   const runtime::Binary& binary = *variant->binary;
   auto owner = std::make_unique<dsl::OwningInspection>();
   KernelInfo& info = owner->infos.emplace_back();

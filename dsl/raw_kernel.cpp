@@ -87,8 +87,9 @@ RawProgram::RawProgram(const RawDefinition& definition) : where_(definition.wher
   options_.contract = definition.code.contract;
   options_.fast_math = definition.code.fast_math;
   options_.lineinfo = definition.code.lineinfo;
+  source_.title = "raw kernel " + source_.expression;
   // Here and not at the first launch, which a machine without a GPU never comes to.
-  dsl::record_cuda_kernel(source_, options_, "raw kernel " + source_.expression, "raw kernel" + dsl::place(where_));
+  dsl::record_cuda_kernel(source_, options_, source_.title, "raw kernel" + dsl::place(where_));
 }
 
 std::string RawProgram::place(Where launch) const { return dsl::place(launch.file ? launch : where_); }
@@ -102,7 +103,8 @@ std::unique_ptr<dsl::RawVariant> RawProgram::compile(const std::string& arch, bo
     variant->binary = want_ptx ? std::make_shared<const runtime::Binary>(runtime::compile(source_, options, true))
                                : runtime::cached_binary(source_, options);
   } catch (const CompileError& error) {
-    dsl::fail_with_places(error, dsl::place(where) + "; its source was given at" + dsl::place(where_));
+    const std::string here = dsl::place(where), source = dsl::place(where_);
+    dsl::fail_with_places(error, (here == source ? "" : here) + "; its source was given at" + source);
   }
   const runtime::Binary& binary = *variant->binary;
   const auto image = runtime::read_kernel_image(binary);
@@ -119,7 +121,7 @@ std::unique_ptr<dsl::RawVariant> RawProgram::compile(const std::string& arch, bo
   return variant;
 }
 
-const dsl::RawVariant& RawProgram::load(int index) {
+const dsl::RawVariant& RawProgram::load(int index, Where where) {
   const runtime::DeviceId device{runtime::DeviceKind::cuda, index};
   runtime::Backend& backend = runtime::backend(device);
   backend.bind_thread();  // refuses a forked child, which may find the mutex locked
@@ -129,7 +131,7 @@ const dsl::RawVariant& RawProgram::load(int index) {
                       dsl::max_cuda_devices);
   if (const dsl::RawVariant* const found = here_[index].load(std::memory_order_relaxed)) return *found;
   const runtime::Planning planning(name() + place({}));
-  std::unique_ptr<dsl::RawVariant> variant = compile(backend.info().arch, false);
+  std::unique_ptr<dsl::RawVariant> variant = compile(backend.info().arch, false, where);
   KernelSource described = source_;
   for (const runtime::KernelParameter& parameter : variant->parameters)
     described.argument_bytes = std::max(described.argument_bytes, parameter.offset + parameter.size);
@@ -180,7 +182,7 @@ void compile_raw(RawProgram& program, const char* arch, Where where) {
         "k.compile({{.archs = {{\"sm_90\"}}}})",
         program.name(), program.place(where));
   }
-  program.on_device(device.index);
+  program.on_device(device.index, where);
 }
 
 }  // namespace kiln::detail

@@ -49,11 +49,11 @@ namespace kiln::detail {
 struct RawProgram {
   explicit RawProgram(const RawDefinition& definition);
 
-  /// The kernel loaded on cuda:`index`: compiled at most once.
-  const dsl::RawVariant& on_device(int index) {
+  /// The kernel loaded on cuda:`index`: compiled at most once, on behalf of the launch at `where`.
+  const dsl::RawVariant& on_device(int index, Where where) {
     const dsl::RawVariant* const found =
         static_cast<unsigned>(index) < dsl::max_cuda_devices ? here_[index].load(std::memory_order_acquire) : nullptr;
-    return found ? *found : load(index);
+    return found ? *found : load(index, where);
   }
   /// Compiled for an architecture that need not be here; not loaded.
   std::unique_ptr<dsl::RawVariant> compile(const std::string& arch, bool want_ptx, Where where = {}) const;
@@ -69,7 +69,7 @@ struct RawProgram {
   dsl::SpecializationList specializations;
 
  private:
-  const dsl::RawVariant& load(int index);
+  const dsl::RawVariant& load(int index, Where where);
 
   KernelSource source_;
   CompileOptions options_;

@@ -306,11 +306,12 @@ void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t o
                 unsigned count) {
   const dsl::Launching l{program, launch, arguments, count};
   const runtime::DeviceId device = dsl::device_of_launch(l);
-  const dsl::RawVariant& variant = program.on_device(device.index);
+  const dsl::RawVariant& variant = program.on_device(device.index, launch.where);
   dsl::check_arguments(l, variant, device);
   const LaunchShape shape = dsl::shape_of_launch(l, variant, over);
   if (shape.grid[0] == 0) return;  // over(0)
-  const runtime::NativeStream stream = launch.has_stream ? launch.stream : dsl::current_stream(device);
+  const runtime::NativeStream stream =
+      launch.has_stream ? dsl::given_stream(launch, device) : dsl::current_stream(device);
   void* inline_parameters[dsl::inline_arguments];
   std::unique_ptr<void*[]> heap;
   void** parameters = inline_parameters;

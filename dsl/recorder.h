@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <kiln/detail/bridge.h>
+#include <kiln/repeat.h>
 
 #include "codegen/ir/graph.h"
 
@@ -12,8 +12,10 @@ namespace kiln::detail {
 class Recorder {
  public:
   /// `input_ranks[i]` is the rank of the call's input `i`; `scalar_count` bounds the slots of parameters.
-  Recorder(std::vector<int> input_ranks, unsigned scalar_count)
-      : input_ranks_(std::move(input_ranks)), scalar_count_(scalar_count) {}
+  Recorder(std::vector<int> input_ranks, unsigned scalar_count, Where call = {})
+      : input_ranks_(std::move(input_ranks)), scalar_count_(scalar_count), call_(call) {}
+  /// The place of the call whose trace this is; none where the call has none.
+  Where call() const { return call_; }
 
   /// One more input or scalar of the call, where they are not known beforehand; their slots.
   unsigned append_input(int rank) {
@@ -55,6 +57,16 @@ class Recorder {
   NodeId item_index(NodeId value, int axis, Where where);
   /// The extent of an item's axis; of all_axes the number of its elements.
   NodeId item_extent(NodeId value, int axis, Where where);
+
+  // recorder_repeat.cpp: loops inside of kernels.
+  /// A state of a loop, as its body sees it: an input that no call has.
+  NodeId loop_state(DType type, int rank);
+  NodeId complex(DType type, NodeId real, NodeId imaginary, Where where);
+  void repeat(const Repetition& repetition, NodeId* results, Where where);
+  /// True once loops were recorded: the graph then holds nodes of their bodies, which no output needs.
+  bool has_loops() const { return loop_states_ > 0; }
+  NodeId unrounded(NodeId value, DType type, Where where);
+
   const codegen::Graph& graph() const { return graph_; }
   /// The finished trace; the recorder is empty afterwards.
   codegen::Graph take() { return std::move(graph_); }
@@ -84,7 +96,6 @@ class Recorder {
   NodeId append(const Reduced& r, const codegen::ReductionSpec& spec, DType type,
                 std::initializer_list<NodeId> operands);
   NodeId extent(const Reduced& r, NodeId value, DType type, std::uint8_t axes, std::int64_t subtract);
-  NodeId unrounded(NodeId value, DType type, Where where);
   NodeId in_front(NodeId value, Where where);
   NodeId known(NodeId id, int rank);
   NodeId with_loops(NodeId value, Where where);
@@ -97,7 +108,9 @@ class Recorder {
   std::vector<int> ranks_;  ///< one per node
   std::vector<int> input_ranks_;
   unsigned scalar_count_;
+  Where call_;
   int loop_rank_ = 0;
+  std::uint64_t loop_states_ = 0;
 };
 
 }  // namespace kiln::detail

@@ -5,6 +5,7 @@
 
 #include <kiln/detail/loops.h>
 
+#include "dsl/infer.h"
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
@@ -30,7 +31,7 @@ int Recorder::enter_loops(NodeId* values, const int* item_ranks, unsigned count,
     const int own = item_rank(values[i]) - item_ranks[i];
     if (own < 0) {
       fail<ShapeError>("kl::gufunc: an argument has {} axes, but its part of the signature names {}{}",
-                       item_rank(values[i]), item_ranks[i], dsl::place(where));
+                       item_rank(values[i]), item_ranks[i], dsl::place(dsl::where_of(graph_, values[i])));
     }
     loops = std::max(loops, own);
   }
@@ -163,10 +164,10 @@ int enter_loops(Recorder& r, NodeId* values, const int* item_ranks, unsigned cou
 NodeId record_extent(Recorder& r, NodeId value, int axis, Where where) { return r.item_extent(value, axis, where); }
 void leave_loops(Recorder& r, int before) noexcept { r.set_loop_rank(before); }
 
-void check_item_rank(Recorder& r, NodeId value, int item_rank, unsigned output, const char* signature, Where where) {
+void check_item_rank(Recorder& r, NodeId value, int item_rank, unsigned output, const char* signature) {
   if (r.item_rank(value) == item_rank) return;
   fail<ShapeError>("kl::gufunc<\"{}\">: result {} of the function has {} axes per item, the signature says {}{}",
-                   signature, output, r.item_rank(value), item_rank, dsl::place(where));
+                   signature, output, r.item_rank(value), item_rank, dsl::place(dsl::where_of(r.graph(), value)));
 }
 
 void check_core_axes(const CoreSignature& signature, const int* ranks, const std::int64_t* shapes, Where where) {

@@ -93,7 +93,7 @@ void patch(const Plan& plan, const Launch& launch, const Call& call, char* const
     } else if (scalar.copy_bytes) {
       std::memcpy(block + scalar.at, value.bytes, scalar.copy_bytes);
     } else if (!convert_scalar(value, scalar.type, block + scalar.at)) [[unlikely]] {
-      fail_conversion(value, scalar.type, where_of(plan, call));
+      fail_conversion(call, scalar.slot, scalar.type, where_of(plan, call));
     }
   }
 }
@@ -105,7 +105,7 @@ void check_scalars(const Plan& plan, const Call& call) {
     for (const ScalarPatch& scalar : launch.scalars) {
       const detail::ScalarArgument& value = call.scalars[scalar.slot];
       if (!scalar.copy_bytes && !convert_scalar(value, scalar.type, converted))
-        fail_conversion(value, scalar.type, where_of(plan, call));
+        fail_conversion(call, scalar.slot, scalar.type, where_of(plan, call));
     }
   }
 }
@@ -250,7 +250,7 @@ runtime::Storage* temporary_for(const Plan& plan, const Call& call, std::uint64_
 
 void run_plan(const Plan& plan, const Call& call) {
   const runtime::NativeStream stream =
-      call.launch && call.launch->has_stream ? call.launch->stream : current_stream(plan.device);
+      call.launch && call.launch->has_stream ? given_stream(*call.launch, plan.device) : current_stream(plan.device);
   if (!plan.non_negative.empty()) [[unlikely]]
     check_exponents(plan, call);
   if (plan.launches.size() > 1) [[unlikely]]

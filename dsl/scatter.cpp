@@ -338,7 +338,7 @@ Inspection* inspect_scatter(ScatterSites& sites, const ScatterCall& call, Handle
   if (!target.layout)
     fail<ShapeError>("inspect: a scatter into an array that has no elements yet{}: give it a shape first",
                      dsl::place(where));
-  dsl::ScatterReport report(arch, dsl::device_of(*target.layout));
+  dsl::ScatterReport report(arch, dsl::device_of(*target.layout), where);
   dsl::Scattered(sites, call, target, indices, updates, &report, where).run();
   return report.finish();
 }
@@ -348,6 +348,13 @@ void check_histogram(std::int32_t bins, double lo, double hi, Where where) {
   if (!(hi >= lo) || !(hi - lo <= std::numeric_limits<double>::max()))
     fail<TypeError>("a histogram from {} to {}{}: both ends must be finite, and the first not above the second", lo, hi,
                     dsl::place(where));
+}
+
+void check_vector(const char* what, const std::int64_t* shape, int rank, Where where) {
+  if (rank == 1) return;
+  const std::string extents =
+      shape ? "has shape " + dsl::to_text({shape, static_cast<std::size_t>(rank)}) : fmt::format("has {} axes", rank);
+  fail<ShapeError>("kl::ufunc: {} {}{}; give a vector: reshape({{-1}}) makes one", what, extents, dsl::place(where));
 }
 
 void no_axis_to_stretch(Where where) {

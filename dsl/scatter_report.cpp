@@ -8,8 +8,8 @@
 
 namespace kiln::dsl {
 
-ScatterReport::ScatterReport(const char* arch, runtime::DeviceId device)
-    : arch_(arch && *arch ? arch : nullptr), machine_(arch_ ? machine_of_arch(arch_) : machine_of(device)) {
+ScatterReport::ScatterReport(const char* arch, runtime::DeviceId device, detail::Where where)
+    : arch_(arch && *arch ? arch : nullptr), machine_(arch_ ? machine_of_arch(arch_, where) : machine_of(device)) {
   if (arch_) return;
   const runtime::DeviceInfo& info = runtime::backend(device).info();
   owner_->peak_bandwidth = info.peak_bandwidth;

@@ -13,7 +13,7 @@ namespace kiln::dsl {
 class ScatterReport {
  public:
   /// `arch` null: that of `device`.
-  ScatterReport(const char* arch, runtime::DeviceId device);
+  ScatterReport(const char* arch, runtime::DeviceId device, detail::Where where);
   const char* arch() const { return arch_; }
   bool is_cuda() const { return machine_.traits.cuda; }
   /// A step that is an evaluation.

@@ -123,8 +123,11 @@ bool SegmentPlanner::attempt(const Item& item, ItemPlan& plan) {
     if (!plan.is_chain) {
       for (const Fused& fused : plan.lowered.fused) reasons_.try_emplace(fused.node, chain_reason(facts));
       if (per_element) return false;
-      plan.cut.insert(needed.begin(), needed.end());
-      settle(item, plan);
+      plan.joins = device_.cuda && !never_joined_.contains(item.key) && becomes_one_pass(plan.lowered.body);
+      if (!plan.joins) {
+        plan.cut.insert(needed.begin(), needed.end());
+        settle(item, plan);
+      }
     }
   }
   return !plan.lowered.fused.empty();
@@ -168,7 +171,8 @@ std::size_t SegmentPlanner::cut_reductions(const ItemPlan& plan) const {
 }
 
 /// Over the loop of `group`, where a value of the same extents that shares operands with it costs no pass of its own.
-std::optional<ItemPlan> SegmentPlanner::plan_beside(const Item& item, const ItemGroup& group) const {
+std::optional<ItemPlan> SegmentPlanner::plan_beside(const Item& item, const ItemGroup& group,
+                                                    std::string& reason) const {
   ItemPlan plan;
   plan.loop = group.loop();
   if (plan.loop.reduced == 0 || plan.loop.scans) return std::nullopt;
@@ -187,8 +191,9 @@ std::optional<ItemPlan> SegmentPlanner::plan_beside(const Item& item, const Item
   const bool shares = std::any_of(leaves.begin(), leaves.end(),
                                   [&](const Leaf& leaf) { return !leaf.iota && group.leaves.contains(leaf); });
   plan.is_chain = true;
-  if (!shares || !accepts(group, plan)) return std::nullopt;
-  return plan;
+  if (!shares) return std::nullopt;
+  reason = refusal(group, plan);
+  return reason.empty() ? std::optional(std::move(plan)) : std::nullopt;
 }
 
 std::string SegmentPlanner::reason_of(const Cut& cut, const ItemPlan& plan) const {

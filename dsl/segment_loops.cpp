@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "codegen/pass/passes.h"
+
 namespace kiln::dsl {
 namespace {
 
@@ -206,6 +208,28 @@ std::vector<NodeId> needed_by_others(const Lowered& lowered) {
   for (const Fused& fused : lowered.fused)
     if (is_needed[fused.body]) result.push_back(fused.node);
   return result;
+}
+
+bool becomes_one_pass(const Body& body) {
+  using codegen::NodeKind;
+  const auto takes_exponentials = [](const codegen::Node& node) {
+    return node.kind == NodeKind::operation && node.op == Op::exp;
+  };
+  const auto before = body.graph.nodes();
+  if (std::none_of(before.begin(), before.end(), takes_exponentials)) return false;
+  codegen::PassOptions options;
+  options.iotas.resize(body.leaves.size());
+  options.joins_exponentials = true;
+  const codegen::Graph graph = codegen::run_pipeline(body.graph, options);
+  std::vector<char> needs_result(graph.size(), 0);  // of a reduction
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const bool joins = graph[id].kind == NodeKind::reduce;
+    for (const NodeId operand : graph[id].inputs()) {
+      if (joins && needs_result[operand]) return false;
+      needs_result[id] |= static_cast<char>(joins || needs_result[operand]);
+    }
+  }
+  return true;
 }
 
 std::vector<NodeId> misaligned(const Lowered& lowered, const LoopChoice& loop, NodeId first) {

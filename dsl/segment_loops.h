@@ -45,6 +45,10 @@ codegen::ChainFacts chain_facts(std::span<const Leaf> leaves, const Shape& loop,
 /// The reductions (or scans) of `lowered` that another one needs.
 std::vector<NodeId> needed_by_others(const Lowered& lowered);
 
+/// Do the passes leave no reduction that another one needs, where they find a maximum and sums of exponentials relative
+/// to it together?
+bool becomes_one_pass(const Body& body);
+
 /// Those that read memory along the other direction than `first`: their rows are contiguous where its are columns, or
 /// the other way round. Over one loop one of the two would read a line of memory for every element.
 std::vector<NodeId> misaligned(const Lowered& lowered, const LoopChoice& loop, NodeId first);

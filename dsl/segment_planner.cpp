@@ -17,6 +17,11 @@ namespace {
 /// A kernel with more accumulators than these keeps them in memory.
 constexpr std::size_t max_reductions = 32;
 
+constexpr const char* different_loops =
+    "results of different shapes, or reduced along different axes, do not share a loop";
+constexpr const char* per_element =
+    "a result per element shares the loop of a reduction only where it has all its extents and reads an operand of it";
+
 bool is_elementwise(const codegen::Graph& graph) {
   return std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
     return node.kind == NodeKind::reduce || node.kind == NodeKind::scan || node.kind == NodeKind::take;
@@ -57,26 +62,35 @@ Segmentation elementwise_segments(const Source& source, std::span<const Shape> l
 
 }  // namespace
 
-/// May `plan` share a kernel with the items of `group`?
-bool SegmentPlanner::accepts(const ItemGroup& group, const ItemPlan& plan) const {
+std::string SegmentPlanner::refusal(const ItemGroup& group, const ItemPlan& plan) const {
   const LoopChoice& loop = group.loop();
-  if (loop.order != plan.loop.order || loop.loop != plan.loop.loop || loop.scans != plan.loop.scans) return false;
+  if ((loop.reduced == 0) != (plan.loop.reduced == 0)) return per_element;
+  if (loop.scans != plan.loop.scans) return "running reductions do not share a loop with others";
+  if (loop.order != plan.loop.order || loop.loop != plan.loop.loop) return different_loops;
   for (const Fused& fused : plan.lowered.fused) {
     const auto known = group.fused.find(fused.node);
-    if (known != group.fused.end() && known->second != fused.operand) return false;
-    if (group.read.contains(fused.node)) return false;
+    if (known != group.fused.end() && known->second != fused.operand) return "a reduction is needed in two ways";
+    if (group.read.contains(fused.node)) return "one reads from memory what the other computes";
   }
   for (const Cut& cut : plan.lowered.cuts)
-    if (group.fused.contains(reduction_of(cut.node))) return false;
-  if (loop.reduced == 0 || loop.scans) return true;
-  if (group.fused.size() + plan.lowered.fused.size() > max_reductions) return false;
+    if (group.fused.contains(reduction_of(cut.node))) return "one reads from memory what the other computes";
+  return loop.reduced == 0 || loop.scans ? "" : chain_refusal(group, plan);
+}
+
+/// The part of refusal() that asks whether one kernel should compute so many reductions, and chains of them.
+std::string SegmentPlanner::chain_refusal(const ItemGroup& group, const ItemPlan& plan) const {
+  const LoopChoice& loop = group.loop();
+  if (group.fused.size() + plan.lowered.fused.size() > max_reductions)
+    return fmt::format("a kernel joins at most {} reductions", max_reductions);
   const codegen::ChainFacts own = chain_facts(plan.lowered.body.leaves, loop.loop, loop.reduced);
-  if (own.bytes > 0 && own.columns != group.columns) return false;
-  if (!group.is_chain && !plan.is_chain) return true;
+  if (own.bytes > 0 && own.columns != group.columns)
+    return "the rows of one lie contiguous in memory, those of the other lie across it";
+  if (!group.is_chain && !plan.is_chain) return "";
   std::vector<Leaf> leaves(group.leaves.begin(), group.leaves.end());
   for (const Leaf& leaf : plan.lowered.body.leaves)
     if (!group.leaves.contains(leaf)) leaves.push_back(leaf);
-  return chain_fits_(chain_facts(leaves, loop.loop, loop.reduced), device_);
+  const codegen::ChainFacts facts = chain_facts(leaves, loop.loop, loop.reduced);
+  return chain_fits_(facts, device_) ? "" : chain_reason(facts);
 }
 
 void SegmentPlanner::join(ItemGroup& group, Item item, ItemPlan plan) const {
@@ -89,15 +103,28 @@ void SegmentPlanner::join(ItemGroup& group, Item item, ItemPlan plan) const {
   if (group.items.empty()) group.columns = chain_facts(plan.lowered.body.leaves, loop.loop, loop.reduced).columns;
   group.leaves.insert(plan.lowered.body.leaves.begin(), plan.lowered.body.leaves.end());
   group.is_chain = group.is_chain || plan.is_chain;
+  group.joins = group.joins || plan.joins;
   group.items.push_back(item);
   group.plans.push_back(std::move(plan));
 }
 
-/// Into the first group that accepts it, or one of its own.
-void SegmentPlanner::place(std::vector<ItemGroup>& groups, Item item, ItemPlan plan) const {
-  for (ItemGroup& group : groups)
-    if (accepts(group, plan)) return join(group, item, std::move(plan));
+/// Into the first group that accepts it, or one of its own: then returns why each of the others did not.
+std::vector<std::string> SegmentPlanner::place(std::vector<ItemGroup>& groups, Item item, ItemPlan plan) const {
+  std::vector<std::string> reasons;
+  for (ItemGroup& group : groups) {
+    reasons.push_back(refusal(group, plan));
+    if (!reasons.back().empty()) continue;
+    join(group, item, std::move(plan));
+    return {};
+  }
   join(groups.emplace_back(), item, std::move(plan));
+  return reasons;
+}
+
+/// Notes why a result has a kernel of its own: each reason once.
+void SegmentPlanner::set_apart(std::vector<std::string> reasons) {
+  for (std::string& reason : reasons)
+    if (std::find(apart_.begin(), apart_.end(), reason) == apart_.end()) apart_.push_back(std::move(reason));
 }
 
 void SegmentPlanner::plan_targets(std::span<const Shape> loops) {
@@ -111,20 +138,29 @@ void SegmentPlanner::plan_targets(std::span<const Shape> loops) {
       elementwise.emplace_back(item, std::move(plan));
     } else {
       request(item, plan);
-      place(targets_, item, std::move(plan));
+      set_apart(place(targets_, item, std::move(plan)));
     }
   }
   for (auto& [item, plan] : elementwise) {
     ItemGroup* beside = nullptr;
+    std::vector<std::string> reasons;
     for (ItemGroup& group : targets_) {
-      std::optional<ItemPlan> shared = plan_beside(item, group);
+      std::string reason;
+      std::optional<ItemPlan> shared = plan_beside(item, group, reason);
+      if (!reason.empty()) reasons.push_back(reason);
       if (!shared) continue;
       plan = std::move(*shared);
       beside = &group;
       break;
     }
     request(item, plan);
-    beside ? join(*beside, item, std::move(plan)) : place(targets_, item, std::move(plan));
+    if (beside) {
+      join(*beside, item, std::move(plan));
+      continue;
+    }
+    for (std::string& other : place(targets_, item, std::move(plan)))
+      if (reasons.empty() || other != per_element) reasons.push_back(std::move(other));
+    set_apart(std::move(reasons));
   }
 }
 
@@ -164,6 +200,28 @@ void SegmentPlanner::take_along(std::vector<ItemGroup>& groups, ItemGroup& group
   }
 }
 
+/// How all that is wanted of one rank is computed. A maximum that one of them reads from memory has a kernel of its own
+/// in any case: then no other one finds it with its sum of exponentials.
+std::vector<std::pair<Item, ItemPlan>> SegmentPlanner::plan_rank(int rank) {
+  std::vector<NodeId> nodes = std::move(wanted_[rank]);
+  wanted_.erase(rank);
+  std::sort(nodes.begin(), nodes.end());
+  std::vector<std::pair<Item, ItemPlan>> planned;
+  std::unordered_set<NodeId> read;
+  for (const NodeId node : nodes) {
+    const Item item = temporary_item(node);
+    planned.emplace_back(item, plan(item));
+    for (const Cut& cut : planned.back().second.lowered.cuts) read.insert(reduction_of(cut.node));
+  }
+  for (auto& [item, plan] : planned) {
+    const auto is_read = [&](const Fused& fused) { return read.contains(fused.node); };
+    if (!plan.joins || std::none_of(plan.lowered.fused.begin(), plan.lowered.fused.end(), is_read)) continue;
+    never_joined_.insert(item.key);
+    plan = this->plan(item);
+  }
+  return planned;
+}
+
 /// All that is wanted of one rank: nothing among it needs another.
 void SegmentPlanner::plan_temporaries(int rank) {
   std::vector<ItemGroup> groups;
@@ -173,12 +231,7 @@ void SegmentPlanner::plan_temporaries(int rank) {
     if (may_share) groups.push_back(std::move(*group));
     group = may_share ? targets_.erase(group) : std::next(group);
   }
-  std::vector<NodeId> nodes = std::move(wanted_[rank]);
-  wanted_.erase(rank);
-  std::sort(nodes.begin(), nodes.end());
-  for (const NodeId node : nodes) {
-    const Item item = temporary_item(node);
-    ItemPlan plan = this->plan(item);
+  for (auto& [item, plan] : plan_rank(rank)) {
     request(item, plan);
     place(groups, item, std::move(plan));
   }
@@ -219,8 +272,8 @@ void SegmentPlanner::finish(ItemGroup& group) {
     codegen::ChainFacts facts = chain_facts(segment.body.leaves, loop.loop, loop.reduced);
     facts.elements = std::any_of(group.plans.begin(), group.plans.end(),
                                  [](const ItemPlan& plan) { return plan.loop.is_per_element(); });
-    segment.holds_rows = codegen::holds_rows(facts, device_);
-    segment.joins_exponentials = codegen::joins_exponentials(facts, device_);
+    segment.holds_rows = !group.joins && codegen::holds_rows(facts, device_);
+    segment.joins_exponentials = group.joins || codegen::joins_exponentials(facts, device_);
   }
   result_.segments.push_back(std::move(segment));
 }
@@ -232,8 +285,9 @@ Segmentation SegmentPlanner::run(std::span<const Shape> loops) {
   std::sort(targets_.begin(), targets_.end(),
             [](const ItemGroup& a, const ItemGroup& b) { return a.items.front().number < b.items.front().number; });
   if (targets_.size() > 1) {
-    const char* reason = "results of different shapes, or reduced along different axes, do not share a loop";
-    result_.notes.push_back(fmt::format("{} kernels for results: {}", targets_.size(), reason));
+    // Groups that were joined by a temporary since have left the others without a reason of their own.
+    if (apart_.empty()) apart_.emplace_back(different_loops);
+    result_.notes.push_back(fmt::format("{} kernels for results: {}", targets_.size(), fmt::join(apart_, "; ")));
   }
   std::move(targets_.begin(), targets_.end(), std::back_inserter(finished_));
   for (ItemGroup& group : finished_) finish(group);

@@ -29,6 +29,7 @@ struct ItemPlan {
   std::unordered_set<NodeId> cut;  ///< fused nowhere, though their context would allow it
   Lowered lowered;
   bool is_chain = false;
+  bool joins = false;  ///< PassOptions::joins_exponentials makes one pass of what would else be a chain
 };
 
 /// Items that one kernel computes.
@@ -39,6 +40,7 @@ struct ItemGroup {
   std::unordered_set<NodeId> read;  ///< reductions and other values read from temporaries
   std::unordered_set<Leaf, LeafHash> leaves;
   bool is_chain = false;
+  bool joins = false;     ///< that of some plan
   bool columns = false;   ///< ChainFacts::columns
   int highest_read = -1;  ///< rank
   const LoopChoice& loop() const { return plans.front().loop; }
@@ -56,7 +58,7 @@ class SegmentPlanner {
   ItemPlan plan(const Item& item);
   std::vector<LoopChoice> candidates(const Item& item, const ItemPlan& elementwise) const;
   std::optional<SplitShape> split_of(const ItemPlan& plan) const;
-  std::optional<ItemPlan> plan_beside(const Item& item, const ItemGroup& group) const;
+  std::optional<ItemPlan> plan_beside(const Item& item, const ItemGroup& group, std::string& reason) const;
   std::size_t cut_reductions(const ItemPlan& plan) const;
   bool attempt(const Item& item, ItemPlan& plan);
   bool is_own_loop(const Item& item, const ItemPlan& plan) const;
@@ -68,13 +70,18 @@ class SegmentPlanner {
 
   // segment.cpp: groups of items
   void plan_targets(std::span<const Shape> loops);
+  std::vector<std::pair<Item, ItemPlan>> plan_rank(int rank);
   void plan_temporaries(int rank);
   void take_along(std::vector<ItemGroup>& groups, ItemGroup& group);
   NodeId stored_value(NodeId node) const;
   Item temporary_item(NodeId node) const;
-  bool accepts(const ItemGroup& group, const ItemPlan& plan) const;
+  /// Why `plan` cannot share a kernel with the items of `group`; empty where it can.
+  std::string refusal(const ItemGroup& group, const ItemPlan& plan) const;
+  std::string chain_refusal(const ItemGroup& group, const ItemPlan& plan) const;
+  bool accepts(const ItemGroup& group, const ItemPlan& plan) const { return refusal(group, plan).empty(); }
   void join(ItemGroup& group, Item item, ItemPlan plan) const;
-  void place(std::vector<ItemGroup>& groups, Item item, ItemPlan plan) const;
+  std::vector<std::string> place(std::vector<ItemGroup>& groups, Item item, ItemPlan plan) const;
+  void set_apart(std::vector<std::string> reasons);
   void finish(ItemGroup& group);
   NodeId reduction_of(NodeId node) const;
 
@@ -87,6 +94,8 @@ class SegmentPlanner {
   std::vector<ItemGroup> targets_;
   std::vector<ItemGroup> finished_;                  ///< consumers before producers
   std::unordered_map<NodeId, std::string> reasons_;  ///< why a reduction is not fused, where it was tried
+  std::vector<std::string> apart_;                   ///< why results do not share a kernel
+  std::unordered_set<NodeId> never_joined_;          ///< values whose maximum a kernel of its own computes
   Segmentation result_;
 };
 

@@ -1,7 +1,8 @@
 // dsl/session.cpp -- thread-local current device and streams.
 #include "dsl/session.h"
 
-#include "runtime/exit_order.h"
+#include "dsl/shapes.h"
+#include "dsl/specializations.h"
 #include "support/check.h"
 
 namespace kiln::dsl {
@@ -22,7 +23,6 @@ ThreadState& thread_state() { return state; }
 runtime::DeviceId current_device() {
   if (!state.has_device) {
     state.device = runtime::default_device();
-    runtime::watch_end_of_thread();
     state.has_device = true;
   }
   return state.device;
@@ -30,7 +30,6 @@ runtime::DeviceId current_device() {
 
 void set_current_device(runtime::DeviceId device) {
   runtime::backend(device);  // throws when the device cannot be used
-  if (!state.has_device) runtime::watch_end_of_thread();
   state.device = device;
   state.has_device = true;
 }
@@ -45,6 +44,16 @@ void set_current_stream(runtime::DeviceId device, runtime::NativeStream stream) 
   if (device.kind == runtime::DeviceKind::cpu) return;
   check_index(device);
   state.streams[device.index] = stream == runtime::legacy_stream ? nullptr : stream;  // two names of one stream
+}
+
+runtime::NativeStream given_stream(const detail::LaunchControl& launch, runtime::DeviceId device) {
+  const runtime::DeviceId of{static_cast<runtime::DeviceKind>(launch.stream_kind), launch.stream_index};
+  if (launch.stream_kind < 0 || of == device) [[likely]]
+    return launch.stream;
+  fail<DeviceError>(
+      "the launch is given a stream of {}, but its arrays are on {}{}; give a stream of that device, or "
+      "move the arrays with .to(device)",
+      device_text(of), device_text(device), place(launch.where));
 }
 
 }  // namespace kiln::dsl

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <kiln/detail/bridge.h>
+
 #include "runtime/runtime.h"
 
 namespace kiln::dsl {
@@ -26,5 +28,8 @@ void set_current_device(runtime::DeviceId device);
 /// The stream that this thread's work on `device` goes to; null on the CPU.
 runtime::NativeStream current_stream(runtime::DeviceId device);
 void set_current_stream(runtime::DeviceId device, runtime::NativeStream stream);
+
+/// The stream that a launch on `device` is given. DeviceError: it is known to be another device's.
+runtime::NativeStream given_stream(const detail::LaunchControl& launch, runtime::DeviceId device);
 
 }  // namespace kiln::dsl

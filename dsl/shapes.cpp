@@ -41,6 +41,8 @@ std::string place(Where where) {
   return where.file ? fmt::format(" ({}:{})", base_name(where.file), where.line) : std::string();
 }
 
+std::string place(const detail::Call& call) { return place(call.where.file ? call.where : call.definition); }
+
 Shape make_shape(const char* operation, std::span<const std::int64_t> extents, Where where) {
   if (extents.size() > static_cast<std::size_t>(max_rank)) {
     fail<ShapeError>(

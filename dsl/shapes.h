@@ -50,6 +50,8 @@ std::string to_text(std::span<const std::int64_t> extents);
 inline std::string to_text(const Shape& shape) { return to_text(shape.span()); }
 /// " (file.cpp:12)", or nothing when the place is unknown. Appended to the first sentence of messages.
 std::string place(Where where);
+/// Of the call, else of the function that is called.
+std::string place(const detail::Call& call);
 
 /// Throws ShapeError for more than 8 axes or a negative extent.
 Shape make_shape(const char* operation, std::span<const std::int64_t> extents, Where where);

@@ -1,6 +1,8 @@
 // dsl/site.cpp -- publication of plans, and execute(): the entry of every call.
 #include "dsl/site.h"
 
+#include <new>
+
 #include "dsl/bundled.h"
 #include "dsl/drafting.h"
 #include "dsl/infer.h"
@@ -25,6 +27,10 @@ void check_operands(const detail::Call& call) {
         i, place(call.where));
   }
 }
+
+/// Without formatting, which would take memory.
+constexpr const char* no_host_memory =
+    "there is no host memory left to plan or compile this call; the device's memory and kiln's caches are as before";
 
 /// A call of a traced function does not know its own line; the last one of the lambda stands in for it.
 detail::Call with_place(const detail::Call& call, const Trace& trace) {
@@ -142,7 +148,7 @@ void destroy(Site& site) noexcept {
   delete static_cast<dsl::SiteTable*>(__atomic_exchange_n(&site.table, nullptr, __ATOMIC_ACQ_REL));
 }
 
-void execute(Site& site, const Call& call) {
+void execute(Site& site, const Call& call) try {
   dsl::SiteTable& table = dsl::SiteTable::of(site);
   if (dsl::thread_state().only_recording > 0) [[unlikely]] {
     dsl::only_record(table, call);
@@ -159,6 +165,8 @@ void execute(Site& site, const Call& call) {
     plan = table.insert(key, dsl::make_plan(table, call));
   }
   dsl::run_plan(*plan, call);
+} catch (const std::bad_alloc&) {
+  throw OutOfMemory(dsl::no_host_memory);
 }
 
 }  // namespace kiln::detail

@@ -54,6 +54,17 @@ std::vector<std::uint32_t> integer_exponents(const codegen::Graph& graph) {
   return slots;
 }
 
+/// What outputs need: bodies of kl::repeat are functions by now.
+codegen::Graph without_loop_bodies(const codegen::Graph& graph, const detail::Call& call) {
+  codegen::Graph needed = codegen::canonical(graph);
+  for (const codegen::Node& node : needed.nodes()) {
+    if (node.kind != codegen::NodeKind::input || node.payload < call.input_count) continue;
+    fail<TypeError>("kl::repeat: a state is used outside of the body that received it{}; use what kl::repeat returns",
+                    place(call.where));
+  }
+  return needed;
+}
+
 /// Says which thread is recording while it lives.
 class Recording {
  public:
@@ -80,7 +91,7 @@ std::string types_text(const detail::Call& call) {
 std::shared_ptr<const Trace> record(const detail::Call& call) {
   std::vector<int> ranks;
   for (unsigned i = 0; i < call.input_count; ++i) ranks.push_back(call.inputs[i].layout->rank);
-  detail::Recorder recorder(std::move(ranks), call.scalar_count);
+  detail::Recorder recorder(std::move(ranks), call.scalar_count, call.where);
   std::vector<detail::NodeId> outputs(call.target_count);
   call.trace(recorder, call.environment, outputs.data());
   for (unsigned t = 0; t < call.target_count; ++t) {
@@ -91,6 +102,7 @@ std::shared_ptr<const Trace> record(const detail::Call& call) {
   trace->graph = recorder.take();
   trace->graph.outputs.assign(outputs.begin(), outputs.end());
   trace->non_negative = integer_exponents(trace->graph);
+  if (recorder.has_loops()) trace->graph = without_loop_bodies(trace->graph, call);
   KILN_LOG(5, "trace of {}{}\n{}", call.name ? call.name : "an expression", place(call.where),
            codegen::to_text(trace->graph));
   return trace;
@@ -109,7 +121,7 @@ void Signatures::admit(const detail::Call& call) {
   fail<TypeError>(
       "{} is sealed and was not compiled for {}{}; compile it for these types before f.seal(), or convert "
       "the arguments. It was compiled for:{}",
-      call.name ? call.name : "the function", types_text(call), place(call.where), known.empty() ? " nothing" : known);
+      call.name ? call.name : "the function", types_text(call), place(call), known.empty() ? " nothing" : known);
 }
 
 void Signatures::add(const detail::Call& call) {
@@ -124,7 +136,7 @@ std::shared_ptr<const Trace> Traces::get(const detail::Call& call, Signatures* s
     fail<TypeError>(
         "{} calls itself while it is being traced{}: the call would need the trace that is not finished; call the "
         "lambda itself, or another function, on the traced values",
-        call.name ? call.name : "a function", place(call.where));
+        call.name ? call.name : "a function", place(call));
   }
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)

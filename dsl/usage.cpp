@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "dsl/drafting.h"
@@ -32,8 +33,19 @@ std::string access_text(const codegen::Access& access) {
   return text + fmt::format("] aligned to {}", access.alignment);
 }
 
-/// "sum of x * y: f32[contiguous] aligned to 16, f32[...] -> f32[...]; flat ..."
-std::string title_of(const DraftKernel& draft) {
+/// The line of the source's head that tells the schedule.
+std::string_view schedule_of(std::string_view text) {
+  constexpr std::string_view mark = " schedule: ";
+  const std::string_view head = text.substr(0, text.find("\n\n"));
+  const std::size_t at = head.find(mark);
+  if (at == head.npos) return {};
+  const std::string_view rest = head.substr(at + mark.size());
+  return rest.substr(0, rest.find('\n'));
+}
+
+}  // namespace
+
+std::string title_of(const DraftKernel& draft, const KernelSource& source) {
   const codegen::Kernel& kernel = draft.kernel;
   std::string loads, stores;
   for (const codegen::Access& access : kernel.accesses) {
@@ -43,9 +55,13 @@ std::string title_of(const DraftKernel& draft) {
   }
   for (const DType type : kernel.parameters)
     loads += fmt::format("{}{} scalar", loads.empty() ? "" : ", ", name_of(type));
-  return fmt::format("{}: {} -> {}{}", kernel.comment, loads, stores,
-                     kernel.index == codegen::IndexWidth::bits64 ? "; 64-bit index" : "");
+  const std::string_view schedule = schedule_of(source.text);
+  return fmt::format("{}: {} -> {}{}{}{}", kernel.comment, loads, stores,
+                     kernel.index == codegen::IndexWidth::bits64 ? "; 64-bit index" : "",
+                     schedule.empty() ? "" : "; schedule: ", schedule);
 }
+
+namespace {
 
 /// The kernels of one call, by identity.
 class CallRecord {
@@ -75,7 +91,7 @@ class CallRecord {
     options.arch.clear();
     RecordedKernel& record = kernels_[runtime::kernel_identity(source, options)];
     if (record.targets.empty()) {
-      record.title = title_of(kernel);
+      record.title = title_of(kernel, source);
       record.place = (call_.name ? call_.name : "expression") + place(call_.where);
       record.source = std::move(source);
       record.options = std::move(options);

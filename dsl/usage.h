@@ -11,6 +11,10 @@ namespace kiln::dsl {
 /// target that cannot run the call is left out. Launches nothing and compiles nothing.
 void record_call(const Trace& trace, const detail::Call& call, runtime::DeviceId device);
 
+/// What a kernel computes, from which types and layouts, by which schedule: the title that bundles give it.
+/// "x * y: f32[contiguous] aligned to 16, f32[...] -> f32[...]; schedule: flat, 256 threads per block"
+std::string title_of(const DraftKernel& draft, const KernelSource& source);
+
 /// Notes a kernel that kiln did not plan, for all GPUs: the user's own, or one of the library's.
 void record_cuda_kernel(const KernelSource& source, const CompileOptions& options, const std::string& title,
                         const std::string& place);

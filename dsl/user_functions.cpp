@@ -106,9 +106,11 @@ FunctionPointer shared(std::shared_ptr<codegen::Function> function) {
 namespace kiln::detail {
 
 Slot make_function(const FunctionText& given, Where where) {
-  auto function = std::make_shared<codegen::Function>();
   // First, so that the state is freed whatever is wrong with the rest.
-  if (given.destroy) function->owner = std::shared_ptr<const void>(given.context, given.destroy);
+  std::shared_ptr<const void> owner;
+  if (given.destroy) owner = std::shared_ptr<const void>(given.context, given.destroy);
+  auto function = std::make_shared<codegen::Function>();
+  function->owner = std::move(owner);
   function->host = {given.thunk, given.context};
   function->name = given.name;
   for (unsigned i = 0; i < given.count; ++i) {

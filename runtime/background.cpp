@@ -68,7 +68,6 @@ Queue& queue() {
 }
 
 void work() {
-  KeepsHandlerLast keeper;                                         // before the priority, which its thread takes over
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);  // Linux: of this thread
   pthread_setname_np(pthread_self(), "kiln-tune");
   Queue& q = queue();
@@ -76,14 +75,12 @@ void work() {
   while (!q.jobs.empty()) {
     {
       const HoldsExit hold{HoldsExit::UnlessTooLate()};
-      if (!hold.holds()) break;                     // the thread that ends the process sees to the rest
-      const bool is_first = first_jobs.is_first();  // the driver, too, may load parts of itself
-      if (is_first) keeper.begin();
+      if (!hold.holds()) break;  // the thread that ends the process sees to the rest
       const Job job = std::move(q.jobs.front());
       q.jobs.pop_front();
       lock.unlock();
       job.run();
-      if (is_first) keeper.end();
+      if (first_jobs.is_first()) put_exit_handler_last();  // the driver may have loaded parts of itself
     }
     lock.lock();
   }

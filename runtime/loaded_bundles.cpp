@@ -10,6 +10,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
 #include "runtime/bundle/embedded.h"
+#include "runtime/bundle_difference.h"
 #include "runtime/compile_mode.h"
 #include "runtime/kernel_identity.h"
 #include "runtime/tuning_store.h"
@@ -45,6 +46,20 @@ std::size_t count_usable(std::span<const BundleKernel> kernels, const std::strin
   return count;
 }
 
+/// Kernels, by what they compute, that the bundle has for devices of this kind and not for this architecture. Plans
+/// differ between architectures, so a title may stand for several identities.
+std::set<std::string> missing_for(std::span<const BundleKernel> kernels, Language language, const std::string& arch) {
+  std::set<std::string> missing, usable;
+  for (std::size_t first = 0, end = 0; first < kernels.size(); first = end) {
+    while (end < kernels.size() && kernels[end].identity == kernels[first].identity) ++end;
+    if ((kernels[first].kind == ImageKind::object) != (language == Language::llvm_ir)) continue;
+    const bool none = choose(kernels.subspan(first, end - first), arch, true).usable.empty();
+    (none ? missing : usable).emplace(kernels[first].title);
+  }
+  for (const std::string& title : usable) missing.erase(title);
+  return missing;
+}
+
 /// What of it the devices here can use: a bundle for other machines is seen when it is opened, not at the first call.
 void log_contents(const BundleReader& bundle) {
   const std::span<const BundleKernel> kernels = bundle.kernels();
@@ -59,6 +74,26 @@ void log_contents(const BundleReader& bundle) {
 struct OpenBundle {
   std::shared_ptr<const BundleReader> reader;
   std::vector<BundleKernel> targets;  ///< one kernel of each, as choose() takes them
+  mutable ForkSafeMutex mutex;
+  mutable std::set<std::string> compared;  ///< architectures
+
+  /// Where nothing may be compiled, calls of kernels that are there for other devices only will fail. That is said when
+  /// a device looks into the bundle for the first time, whatever it looks for.
+  void warn_of_missing(Language language, const std::string& arch) const {
+    {
+      const std::lock_guard lock(mutex);
+      if (!compared.insert(arch).second) return;
+    }
+    const std::set<std::string> missing = missing_for(reader->kernels(), language, arch);
+    if (missing.empty()) return;
+    const bool one = missing.size() == 1;
+    warn_once(fmt::format(
+        "bundle {} has {} kernel{} for other devices and not for {}, the first of which is \"{}\": calls of {} will "
+        "fail, for nothing may be compiled. Build the bundle for this target as well; kiln bundle ls {} shows what it "
+        "has",
+        reader->name(), missing.size(), one ? "" : "s", arch.substr(0, arch.find(' ')), *missing.begin(),
+        one ? "it" : "them", reader->name()));
+  }
 
   explicit OpenBundle(std::shared_ptr<const BundleReader> opened) : reader(std::move(opened)) {
     for (const BundleKernel& kernel : reader->kernels()) add_target(targets, kernel);
@@ -168,8 +203,20 @@ bool has_name_of(const BundleKernel& kernel, const KernelSource& source) {
                                    : kernel.title.find(source.expression) != kernel.title.npos;
 }
 
+/// The kernel that differs in the fewest fields, and in which.
+std::pair<const BundleKernel*, std::vector<std::string>> nearest_of(const std::vector<const BundleKernel*>& kernels,
+                                                                    const KernelSource& source,
+                                                                    const CompileOptions& options) {
+  std::pair<const BundleKernel*, std::vector<std::string>> nearest{nullptr, {}};
+  for (const BundleKernel* const kernel : kernels) {
+    std::vector<std::string> differing = differences(*kernel, source, options);
+    if (!nearest.first || differing.size() < nearest.second.size()) nearest = {kernel, std::move(differing)};
+  }
+  return nearest;
+}
+
 /// Why a bundle has no candidates: what it holds under the same name helps to see what was not recorded.
-std::string absence(const BundleReader& bundle, const KernelSource& source, const std::string& arch) {
+std::string absence(const BundleReader& bundle, const KernelSource& source, const CompileOptions& options) {
   std::vector<BundleKernel> named;
   bool same_rules = bundle.kernels().empty();
   for (const BundleKernel& kernel : bundle.kernels()) {
@@ -178,7 +225,7 @@ std::string absence(const BundleReader& bundle, const KernelSource& source, cons
   }
   if (!same_rules) return "it was built by a version of kiln that made other kernels; build it again";
   if (named.empty()) return fmt::format("no kernel of this name among its {}", count_identities(bundle.kernels()));
-  const BundleChoice choice = choose(named, arch, true);
+  const BundleChoice choice = choose(named, options.arch, true);
   if (choice.usable.empty()) {
     const std::size_t count = count_identities(named);
     const std::set<std::string> reasons(choice.rejections.begin(), choice.rejections.end());
@@ -187,8 +234,17 @@ std::string absence(const BundleReader& bundle, const KernelSource& source, cons
   }
   std::set<Digest> usable;
   for (const BundleKernel* const kernel : choice.usable) usable.insert(kernel->identity);
-  return fmt::format("{} kernel{} of this name for this device, with other types, layouts, options or plans, as \"{}\"",
-                     usable.size(), usable.size() == 1 ? "" : "s", choice.usable.front()->title);
+  const std::string count =
+      fmt::format("{} kernel{} of this name for this device", usable.size(), usable.size() == 1 ? "" : "s");
+  const auto [nearest, differing] = nearest_of(choice.usable, source, options);
+  if (!differing.empty())
+    return fmt::format("{}, {} with {}", count, usable.size() == 1 ? "but" : "the nearest one",
+                       fmt::join(differing, "; "));
+  if (!source.title.empty())
+    return fmt::format(
+        "{}, the nearest one, \"{}\", with another source text alone: another kiln or text of a function", count,
+        nearest->title);
+  return fmt::format("{}, with other types, layouts, options or plans, as \"{}\"", count, nearest->title);
 }
 
 std::optional<Binary> take_first(const BundleReader& bundle, const BundleChoice& choice, const CompileOptions& options,
@@ -248,6 +304,8 @@ std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileO
                                       std::vector<BundleRejection>* rejections) {
   const Snapshot bundles = snapshot();
   const Digest identity = bundles.readers.empty() ? Digest{} : kernel_identity(source, options);
+  if (compile_mode() == CompileMode::bundle_only)
+    for (const Reader& bundle : bundles.readers) bundle->warn_of_missing(source.language, options.arch);
   for (const bool allow_ptx : {false, true}) {
     std::vector<BundleRejection> reasons;
     for (const std::string& problem : bundles.problems) reasons.push_back({"", problem});
@@ -255,7 +313,7 @@ std::optional<Binary> find_in_bundles(const KernelSource& source, const CompileO
       const BundleReader& reader = *bundle->reader;
       const auto candidates = reader.kernels(identity);
       if (candidates.empty()) {
-        if (rejections && allow_ptx) reasons.push_back({reader.name(), absence(reader, source, options.arch)});
+        if (rejections && allow_ptx) reasons.push_back({reader.name(), absence(reader, source, options)});
         continue;
       }
       const BundleChoice choice = choose(candidates, options.arch, allow_ptx);

@@ -277,36 +277,54 @@ void RecordSet::add_text(std::string_view text, const std::string& name) {
     if (line.empty()) continue;
     if (!line.starts_with("kernel ")) {
       if (const std::size_t joined = record_start(line); joined != line.npos) {
-        lose(fmt::format("line {}", reader.number()));
+        lose(fmt::format("line {}", reader.number()), "");
         reader.go_back(reader, joined);
         continue;
       }
       if (!std::string_view("kernel ").starts_with(line)) reader.refuse("a record was expected here");
-      lose(fmt::format("line {}", reader.number()));
+      lose(fmt::format("line {}", reader.number()), "");
       continue;
     }
     RecordedKernel kernel;
     const int first = reader.number();
+    const std::string_view identity = line.substr(std::string_view("kernel ").size(), 2 * sizeof(Digest));
     if (read_record(reader, kernel))
       add(std::move(kernel));
     else
       lose(fmt::format("line {}{}{}{}{}", first, kernel.title.empty() ? "" : ", ", kernel.title,
-                       kernel.place.empty() ? "" : ", ", kernel.place));
+                       kernel.place.empty() ? "" : ", ", kernel.place),
+           identity);
   }
   warn_of_losses(name, before);
 }
 
-void RecordSet::lose(std::string what) { lost_.push_back(std::move(what)); }
+void RecordSet::lose(std::string what, std::string_view identity) {
+  lost_.push_back({std::move(what), std::string(identity)});
+}
+
+std::size_t RecordSet::unfinished() const {
+  return static_cast<std::size_t>(
+      std::count_if(lost_.begin(), lost_.end(), [this](const Lost& lost) { return !is_recorded(lost); }));
+}
+
+/// Whether the kernel was recorded once more: half of an identity names it.
+bool RecordSet::is_recorded(const Lost& lost) const {
+  return lost.identity.size() >= sizeof(Digest) &&
+         std::any_of(kernels_.begin(), kernels_.end(),
+                     [&](const RecordedKernel& kernel) { return to_hex(kernel.identity).starts_with(lost.identity); });
+}
 
 void RecordSet::warn_of_losses(const std::string& name, std::size_t before) const {
-  const std::size_t count = lost_.size() - before;
+  std::vector<std::string> missing;
+  for (std::size_t i = before; i < lost_.size(); ++i)
+    if (!is_recorded(lost_[i])) missing.push_back(lost_[i].what);
+  const std::size_t count = missing.size();
   if (count == 0) return;
   warn_once(fmt::format(
       "{}: {} record{} never finished, for the process that wrote {} was killed, and {} skipped: {}. Run the program "
       "again with KILN_RECORD={} to have {}",
       name, count, count == 1 ? " was" : "s were", count == 1 ? "it" : "them", count == 1 ? "is" : "are",
-      fmt::join(lost_.begin() + static_cast<std::ptrdiff_t>(before), lost_.end(), "; "), name,
-      count == 1 ? "it" : "them"));
+      fmt::join(missing, "; "), name, count == 1 ? "it" : "them"));
 }
 
 void RecordSet::add(RecordedKernel kernel) {

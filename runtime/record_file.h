@@ -34,21 +34,26 @@ std::string record_crlf_text(const std::string& name);
 /// Reads what files hold, one kernel per identity, in the order of identities; targets are joined. IoError names the
 /// file, the line, and what to do: the file cannot be read, is none, is of another version, or a record was changed.
 /// A record that a killed process left unfinished is skipped, with one warning per file that names those that are lost;
-/// `unfinished` counts them.
+/// `unfinished` counts them. Nothing is lost where a later run recorded the kernel again.
 class RecordSet {
  public:
   void add_file(const std::string& path);
   void add_text(std::string_view text, const std::string& name);
   const std::vector<RecordedKernel>& kernels() const { return kernels_; }
-  std::size_t unfinished() const { return lost_.size(); }
+  std::size_t unfinished() const;
 
  private:
   void add(RecordedKernel kernel);
-  void lose(std::string what);
+  struct Lost {
+    std::string what;      ///< "line 12, softmax (model.cpp:12)"
+    std::string identity;  ///< as far as it was written
+  };
+  void lose(std::string what, std::string_view identity);
+  bool is_recorded(const Lost& lost) const;
   void warn_of_losses(const std::string& name, std::size_t before) const;
 
   std::vector<RecordedKernel> kernels_;
-  std::vector<std::string> lost_;  ///< "line 12, softmax (model.cpp:12)"
+  std::vector<Lost> lost_;
 };
 
 /// Of the line "end CHECKSUM".

@@ -14,6 +14,7 @@
 
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/choose.h"
+#include "runtime/bundle_difference.h"
 #include "runtime/cuda_interface.h"
 #include "runtime/gpu_target.h"
 #include "runtime/kernel_identity.h"
@@ -167,17 +168,10 @@ void compile_all(std::vector<Job>& jobs, unsigned threads) {
   if (failure) std::rethrow_exception(failure);
 }
 
-std::string options_text(const RecordedKernel& kernel) {
-  std::string text = fmt::format("contract={} fast_math={} lineinfo={}", kernel.options.contract,
-                                 kernel.options.fast_math, kernel.options.lineinfo);
-  for (const std::string& option : kernel.options.extra) text += " " + option;
-  return text;
-}
-
 void add(runtime::BundleWriter& writer, const Job& job) {
   const RecordedKernel& kernel = *job.kernel;
   const std::string title = runtime::bundle_text(kernel.title.empty() ? kernel.source.entry : kernel.title);
-  const std::string options = runtime::bundle_text(options_text(kernel));
+  const std::string options = runtime::bundle_text(runtime::options_text(kernel.options));
   const std::string compiler = runtime::bundle_text(job.binary.compiler);
   runtime::BundleKernel entry;
   entry.identity = kernel.identity;

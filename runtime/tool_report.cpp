@@ -2,8 +2,10 @@
 #include "runtime/tool_report.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 
@@ -15,10 +17,21 @@
 #include "runtime/runtime.h"
 #include "support/check.h"
 #include "support/env.h"
+#include "support/files.h"
 #include "support/log.h"
 
 namespace kiln::tool {
 namespace {
+
+/// Of a warning of the library, which says what is wrong with a setting or with what it names.
+std::string cure_of(std::string_view warning) {
+  if (warning.starts_with("environment variable")) return "spell the name as in the list above, or unset it";
+  if (warning.starts_with("a bundle"))
+    return "copy the bundle again or build it with this kiln, or take it out of KILN_BUNDLE";
+  if (warning.starts_with("KILN_"))
+    return fmt::format("correct {} or unset it", warning.substr(0, warning.find_first_of("=: ")));
+  return "see above";
+}
 
 /// Collects what the library would warn about: values that it cannot understand, names that it does not know.
 class CollectedWarnings {
@@ -26,7 +39,8 @@ class CollectedWarnings {
   explicit CollectedWarnings(std::vector<Problem>& problems) {
     set_log_sink(
         [](int level, std::string_view message, void* context) {
-          if (level == 0) static_cast<std::vector<Problem>*>(context)->push_back({true, std::string(message), ""});
+          if (level == 0)
+            static_cast<std::vector<Problem>*>(context)->push_back({true, std::string(message), cure_of(message)});
         },
         &problems);
     log_level();  // reports the names of unknown variables
@@ -76,7 +90,7 @@ void report_cpu(SystemReport& report) {
     report.problems.push_back({false, "this kiln was built without the CPU compiler",
                                "build it with -DKILN_CPU_JIT=ON; kernels in the cache still run on the CPU"});
 #else
-    report.problems.push_back({true, error.what(), ""});
+    report.problems.push_back({true, error.what(), "install libkiln_cpu.so of the same build beside libkiln.so"});
 #endif
   }
 }
@@ -141,6 +155,15 @@ void report_settings(SystemReport& report) {
     report.default_device = device.kind == runtime::DeviceKind::cpu ? "cpu" : fmt::format("cuda:{}", device.index);
   } catch (const DeviceError& error) {
     report.problems.push_back({true, error.what(), "set KILN_DEVICE to a device that is listed above, or unset it"});
+  }
+  const std::string tune = setting("KILN_TUNE");
+  if (tune != "on" && tune != "off" && tune != "full")
+    warn_once(fmt::format("KILN_TUNE={} is none of off, on and full; taking on", tune));
+  if (const std::string record = setting("KILN_RECORD"); !record.empty()) {
+    const std::string directory = record.substr(0, std::max<std::size_t>(record.rfind('/'), 1));
+    const bool is_there = ::access(record.c_str(), F_OK) == 0;
+    if (::access(is_there ? record.c_str() : directory.c_str(), W_OK) != 0)
+      warn_once(fmt::format("KILN_RECORD={} cannot be written: {}", record, files::error_text(errno)));
   }
   runtime::looks_in_bundles();  // opens those of KILN_BUNDLE; a warning about one is a problem
 }

@@ -60,11 +60,39 @@ const char* nearest_setting(std::string_view name) {
   return std::min_element(settings().begin(), settings().end(), nearer)->name;
 }
 
-/// Against the working directory of now: a process that changes it later goes on with the same files. A list of paths
-/// is separated by colons.
-std::string absolute(std::string_view paths, SettingKind kind) {
+std::string working_directory() {
   char directory[PATH_MAX];
-  if (kind == SettingKind::text || !::getcwd(directory, sizeof directory)) return std::string(paths);
+  return ::getcwd(directory, sizeof directory) ? directory : "";
+}
+
+/// Where the process began: what a path meant to whoever set the variable.
+struct Start {
+  std::string directory = working_directory();
+  std::map<std::string, std::string, std::less<>> values;
+};
+constinit Leaked<const Start> the_start;
+
+const Start& start() {
+  return the_start.get([] {
+    auto* const made = new Start;
+    for (const Setting& s : settings())
+      if (const char* const value = s.kind == SettingKind::text ? nullptr : std::getenv(s.name))
+        made->values.emplace(s.name, value);
+    return made;
+  });
+}
+
+[[maybe_unused]] const bool started = (start(), true);  // when the library is loaded
+
+/// A relative path is that of the directory in which the library was loaded, or, where the program has set the variable
+/// since, of the one it is in now. A list of paths is separated by colons.
+std::string absolute(std::string_view paths, const Setting& setting) {
+  const SettingKind kind = setting.kind;
+  if (kind == SettingKind::text) return std::string(paths);
+  const auto before = start().values.find(std::string_view(setting.name));
+  const bool is_from_start = before != start().values.end() && before->second == paths;
+  const std::string directory = is_from_start ? start().directory : working_directory();
+  if (directory.empty()) return std::string(paths);
   std::string result;
   for (std::size_t at = 0; at <= paths.size();) {
     const std::size_t end = kind == SettingKind::path ? paths.size() : std::min(paths.find(':', at), paths.size());
@@ -88,7 +116,7 @@ void load(Snapshot& s) {
     const std::string_view name = text.substr(0, equals);
     const std::string_view value = text.substr(equals + 1);
     if (const Setting* const known = find_setting(name)) {
-      s.values.emplace(name, absolute(value, known->kind));
+      s.values.emplace(name, absolute(value, *known));
     } else {
       s.unknown.push_back(
           fmt::format("environment variable {} is not known to kiln and has no effect; did you mean {}?", name,

@@ -15,7 +15,7 @@ struct Setting {
   const char* name;                      ///< "KILN_CACHE"
   const char* default_value;             ///< as shown in the README's table
   const char* meaning;                   ///< one line
-  SettingKind kind = SettingKind::text;  ///< setting() gives paths absolute, as they were when it was first called
+  SettingKind kind = SettingKind::text;  ///< setting() gives paths absolute, as they were at the start of the process
 };
 /// The table of api.md section 6; `kiln info` and the README print it.
 const std::vector<Setting>& settings();

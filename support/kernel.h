@@ -23,6 +23,7 @@ struct KernelSource {
   std::string expression;
   /// Their headers by name: found by #include before any file.
   std::vector<std::pair<std::string, std::string>> headers;
+  std::string title;  ///< for people, as bundles have it; may be empty. No part of what the kernel is
 };
 
 /// What changes the binary besides the text; hashed in this order.

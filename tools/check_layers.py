@@ -42,7 +42,7 @@ THIRD_PARTY = [
 PUBLIC_STD = {"cstddef", "cstdint", "type_traits", "utility", "exception", "vector", "span", "tuple", "initializer_list"}
 # The C interface is C99.
 PUBLIC_C = {"include/kiln/dlpack_types.h", "include/kiln/kiln_c.h", "include/kiln/kiln_c_graph.h",
-            "include/kiln/kiln_c_types.h"}
+            "include/kiln/kiln_c_run.h", "include/kiln/kiln_c_types.h"}
 PUBLIC_C_STD = {"stddef.h", "stdint.h"}
 # Fallback for C++ libraries in which std::complex cannot be declared ahead.
 PUBLIC_STD_EXCEPTIONS = {("include/kiln/detail/element.h", "complex")}

@@ -9,7 +9,7 @@ rm -rf "$target"
 mkdir -p "$target/bin" "$target/lib" "$target/data"
 
 # cpu_expsin is compiled for the building machine's processor and stays here.
-for program in "$build"/bin/{kiln,device_tests,kiln_fuzz,elementwise,reductions,lengths,gather,stencil,call_cost,first_call,tuning,large,demo,host_contexts} "$build"/bin/[0-9][0-9]_*; do
+for program in "$build"/bin/{kiln,device_tests,kiln_fuzz,elementwise,reductions,lengths,gather,stencil,call_cost,first_call,tuning,large,demo,host_contexts,c_operations,c_run,c_server} "$build"/bin/[0-9][0-9]_*; do
   [ -e "$program" ] || { echo "not built: $program" >&2; exit 1; }
   strip -o "$target/bin/$(basename "$program")" "$program"
 done

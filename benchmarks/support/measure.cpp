@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <span>
+#include <string>
 
 #include "benchmarks/support/driver.h"
 
@@ -16,6 +18,8 @@ namespace {
 namespace kl = kiln;
 
 std::span<char*> parts;
+bool serving = false;
+std::string asked;                    // the one case, while serving
 double copy_rate = 0, read_rate = 0;  // GB/s
 
 double median_milliseconds(bool flush, const std::function<void()>& launch) {
@@ -41,6 +45,25 @@ double print_line(std::string_view name, double bytes, Limit limit, const std::f
   return rate;
 }
 
+void measure_limits() {
+  const std::int64_t n = scaled(std::int64_t{1} << 28);
+  kl::Array<float> x = kl::ones<float>({n}), y({n});
+  kl::synchronize();
+  const double bytes = 4.0 * static_cast<double>(n);
+  if (on_gpu()) {
+    const Driver& cuda = driver();
+    copy_rate = print_line("copy (driver)", 2 * bytes, Limit::copy, [&] {
+      expect(cuda.copy_async(reinterpret_cast<unsigned long long>(y.data()),
+                             reinterpret_cast<unsigned long long>(x.data()), static_cast<std::size_t>(bytes),
+                             kl::Stream::current().native_handle()),
+             "cuMemcpyDtoDAsync");
+    });
+  }
+  copy_rate = std::max(copy_rate, print_line("copy (kiln)", 2 * bytes, Limit::copy, [&] { y = x + 0.0f; }));
+  kl::Array<float> highest;
+  read_rate = print_line("read (max)", bytes, Limit::read, [&] { highest = kl::max(x); });
+}
+
 }  // namespace
 
 double milliseconds(const std::function<void()>& launch) {
@@ -62,40 +85,40 @@ bool on_gpu() { return kl::Device::current().kind() == kl::DeviceKind::cuda; }
 
 std::int64_t scaled(std::int64_t rows) { return on_gpu() ? rows : std::max<std::int64_t>(rows / 16, 1); }
 
-void start(int argc, char** argv) {
+void start() {
   setenv("KILN_TUNE", "off", 0);  // no trials among the launches that are timed
-  parts = std::span(argv + 1, static_cast<std::size_t>(argc - 1));
   std::printf("device: %s\n", kl::Device::current().name());
 }
 
 bool wanted(std::string_view name) {
+  if (serving) return asked.find(name) != std::string::npos;
   return parts.empty() || std::any_of(parts.begin(), parts.end(),
                                       [&](const char* part) { return name.find(part) != std::string_view::npos; });
 }
 
-bool everything_is_wanted() { return parts.empty(); }
+bool everything_is_wanted() { return parts.empty() && !serving; }
 
-void measure_limits() {
-  const std::int64_t n = scaled(std::int64_t{1} << 28);
-  kl::Array<float> x = kl::ones<float>({n}), y({n});
-  kl::synchronize();
-  const double bytes = 4.0 * static_cast<double>(n);
-  if (on_gpu()) {
-    const Driver& cuda = driver();
-    copy_rate = print_line("copy (driver)", 2 * bytes, Limit::copy, [&] {
-      expect(cuda.copy_async(reinterpret_cast<unsigned long long>(y.data()),
-                             reinterpret_cast<unsigned long long>(x.data()), static_cast<std::size_t>(bytes),
-                             kl::Stream::current().native_handle()),
-             "cuMemcpyDtoDAsync");
-    });
+bool run(int argc, char** argv, const std::function<bool()>& cases) {
+  start();
+  serving = argc == 2 && std::string_view(argv[1]) == "--serve";
+  parts = std::span(argv + 1, static_cast<std::size_t>(argc - 1));
+  if (!serving) {
+    measure_limits();
+    return cases();
   }
-  copy_rate = std::max(copy_rate, print_line("copy (kiln)", 2 * bytes, Limit::copy, [&] { y = x + 0.0f; }));
-  kl::Array<float> highest;
-  read_rate = print_line("read (max)", bytes, Limit::read, [&] { highest = kl::max(x); });
+  bool good = true;
+  for (std::cout << "done" << std::endl; std::getline(std::cin, asked); std::cout << "done" << std::endl) {
+    if (asked == "copy" || asked == "read") {
+      measure_limits();
+    } else {
+      good = cases() && good;
+    }
+  }
+  return good;
 }
 
 void measure(std::string_view name, double bytes, Limit limit, const std::function<void()>& launch) {
-  if (wanted(name)) print_line(name, bytes, limit, launch);
+  if (serving ? name == asked : wanted(name)) print_line(name, bytes, limit, launch);
 }
 
 }  // namespace benchmarks

@@ -16,13 +16,17 @@ bool on_gpu();
 /// Sixteenths of the rows are enough to exceed a CPU's caches.
 std::int64_t scaled(std::int64_t rows);
 
-/// Takes the program's arguments: parts of the names of the cases to run; with none all run. Prints the device.
-void start(int argc, char** argv);
+/// Prints the device, measures what it can do, and runs `cases`, which measures those that are wanted: all, or those
+/// whose name contains one of the program's arguments. The argument --serve instead answers each name on standard input
+/// (a case's, "copy" or "read") with the lines of that case alone and then "done", so that a script can measure other
+/// libraries in between. The result is that of the last `cases`, true meaning that no output was wrong.
+bool run(int argc, char** argv, const std::function<bool()>& cases);
+/// For programs that measure by themselves: prints the device.
+void start();
+
+/// Whether a case is to be measured; for part of a name, whether a case with that part may be.
 bool wanted(std::string_view name);
 bool everything_is_wanted();
-
-/// Measures what the device can do; to be called before the first case.
-void measure_limits();
 
 /// Of one launch: by events on a GPU, by the clock otherwise.
 double milliseconds(const std::function<void()>& launch);

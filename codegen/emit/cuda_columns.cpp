@@ -29,7 +29,8 @@ std::string ColumnWriter::schedule_text() const {
 
 void ColumnWriter::statements() {
   declare_states(false);
-  position("blockIdx.x");
+  if (!schedule_.split) declare_block(0);
+  position(schedule_.split ? "blockIdx.x" : block_text());
   rows_of_block();
   if (schedule_.resident) {
     std::vector<std::size_t> all;
@@ -54,8 +55,7 @@ void ColumnWriter::statements() {
 }
 
 void ColumnWriter::position(const std::string& tile) {
-  std::string kept = extent(0);
-  for (int axis = 1; axis < kept_; ++axis) kept += " * " + extent(static_cast<std::size_t>(axis));
+  const std::string kept = rows_text();
   const bool wide = kernel_.index == IndexWidth::bits64;
   line("const {} kept = {};", index_, kept);
   line("const {} start = ({} * blockDim.x + threadIdx.x) * {}u;", index_, wide ? "u64(" + tile + ")" : tile,

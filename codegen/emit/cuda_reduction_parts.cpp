@@ -56,6 +56,20 @@ void ReductionWriter::declare_states(bool shuffles, Running running) {
     declare_state(state_type(pass), monoids_[pass], shuffles, running);
 }
 
+std::string ReductionWriter::rows_text() const {
+  const int kept = kernel_.rank - kernel_.reduced;
+  std::string rows = kept > 0 ? extent(0) : "1u";
+  for (int axis = 1; axis < kept; ++axis) rows += " * " + extent(static_cast<std::size_t>(axis));
+  return rows;
+}
+
+void ReductionWriter::declare_block(int divisor) {
+  if (!schedule_.layers) return;
+  line("const u64 block = (u64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;");
+  if (divisor == 1) line("if (block >= {}) return;", rows_text());
+  if (divisor > 1) line("if (block / {}u >= {}) return;", divisor, rows_text());
+}
+
 std::vector<NodeId> ReductionWriter::operands(std::size_t pass) const {
   std::vector<NodeId> nodes;
   for (const Monoid& monoid : monoids_[pass]) {

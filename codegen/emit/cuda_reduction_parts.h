@@ -46,6 +46,18 @@ class ReductionWriter : public Writer {
   /// What the second part of a running state of `pass` starts from.
   std::string nothing_lost(std::size_t pass) const;
 
+  /// Declares the number of this block where blocks may stand in layers; `divisor`: so many of them work on one row,
+  /// and those beyond the last row return; 0: those have something to do.
+  void declare_block(int divisor);
+  /// "blockIdx.x", or what declare_block declared.
+  const char* block_text() const { return schedule_.layers ? "block" : "blockIdx.x"; }
+  /// The same in the type of indices.
+  std::string block_index() const {
+    return kernel_.index == IndexWidth::bits64 && !schedule_.layers ? "u64(blockIdx.x)" : block_text();
+  }
+  /// The product of the kept extents.
+  std::string rows_text() const;
+
   /// Component values of the reductions of `pass`: what an element contributes.
   std::vector<NodeId> operands(std::size_t pass) const;
   /// Outputs stored per element or per row. `values`: of an output that is rounded on its way to memory (rounds()), the

@@ -222,7 +222,9 @@ std::string RowWriter::special_text(NodeId id) {
 
 /// 1, for the stage at hand: always known where few values are held, else other ones than in earlier stages.
 std::string RowWriter::unknown_one() const {
-  static constexpr const char* ones[] = {"gridDim.y", "gridDim.z", "blockDim.y", "blockDim.z"};
+  static constexpr const char* all_ones[] = {"gridDim.y", "gridDim.z", "blockDim.y", "blockDim.z"};
+  static constexpr const char* of_layers[] = {"blockDim.y", "blockDim.z", "blockDim.y", "blockDim.z"};
+  const auto& ones = schedule_.layers ? of_layers : all_ones;
   const int values = schedule_.rows * schedule_.items * schedule_.vector;
   if (values <= kept_unpacked || stage_ == 0) return "1u";
   if (!schedule_.resident) return ones[2 + stage_ % 2];  // grid y may count rows

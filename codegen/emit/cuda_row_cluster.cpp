@@ -65,9 +65,7 @@ void RowWriter::copy_vector(std::size_t a, bool predicated) {
 /// The loop over the rows of this cluster. Pointers of `held` are those of the next row, of `others` of the row at
 /// hand.
 void RowWriter::cluster_rows(std::span<const std::size_t> held, std::span<const std::size_t> others) {
-  std::string rows = extent(0);
-  for (int axis = 1; axis < kept(); ++axis) rows += " * " + extent(static_cast<std::size_t>(axis));
-  line("const {} rows = {}, step = gridDim.x / {}u;", index_, rows, schedule_.cluster);
+  line("const {} rows = {}, step = gridDim.x / {}u;", index_, rows_text(), schedule_.cluster);
   row_ = fmt::format("blockIdx.x / {}u", schedule_.cluster);
   line("{{");
   ++indent_;

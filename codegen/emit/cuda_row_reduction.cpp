@@ -39,6 +39,7 @@ void RowWriter::statements() {
                   !runs_on(pass)            ? Running::none
                   : sums_exponentials(pass) ? Running::totals
                                             : Running::batches);
+  if (!schedule_.split && !prefetches()) declare_block(shares_block() || several_rows() ? 0 : schedule_.cluster);
   if (kernel_.reduced > 1) {
     std::string count = extent(static_cast<std::size_t>(kept()));
     for (int axis = kept() + 1; axis < kernel_.rank; ++axis) count += " * " + extent(static_cast<std::size_t>(axis));
@@ -92,9 +93,7 @@ void RowWriter::statements() {
 
 /// The loop over the rows of this block; the next row is on its way while one is worked on.
 void RowWriter::next_rows(std::span<const std::size_t> held) {
-  std::string rows = extent(0);
-  for (int axis = 1; axis < kept(); ++axis) rows += " * " + extent(static_cast<std::size_t>(axis));
-  line("const {} rows = {};", index_, rows);
+  line("const {} rows = {};", index_, rows_text());
   suffix_ = "_next";
   declare_loads(held);
   line("{{");
@@ -122,7 +121,7 @@ void RowWriter::load_next(const std::string& row, std::span<const std::size_t> h
 /// Which row this is among all.
 std::string RowWriter::row_text() const {
   if (!row_.empty()) return row_;
-  const std::string block = kernel_.index == IndexWidth::bits64 ? "u64(blockIdx.x)" : "blockIdx.x";
+  const std::string block = block_index();
   if (schedule_.split) return "blockIdx.y";
   if (is_cluster()) return fmt::format("{} / {}u", block, schedule_.cluster);
   if (shares_block()) {

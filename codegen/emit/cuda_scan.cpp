@@ -36,8 +36,12 @@ void ScanWriter::statements() {
   if (!by_columns()) {
     for (std::size_t group = 0; group < passes_count(); ++group) print_from_lane(group);
   }
-  if (schedule_.split) take_ticket();
-  const std::string tile = schedule_.split ? "tile" : "blockIdx.x";
+  if (schedule_.split) {
+    take_ticket();
+  } else {
+    declare_block(by_block() ? 1 : 0);
+  }
+  const std::string tile = schedule_.split ? "tile" : block_text();
   if (by_columns()) {
     position(tile);
   } else {
@@ -94,8 +98,7 @@ void ScanWriter::print_from_lane(std::size_t group) {
 /// Pieces are taken in the order in which blocks start, so that those before are always under way.
 void ScanWriter::take_ticket() {
   line("const u32 ticket = {}(a.counters);", prelude_.use("take_ticket"));
-  std::string kept = kept_ > 0 ? extent(0) : "1u";
-  for (int axis = 1; axis < kept_; ++axis) kept += " * " + extent(static_cast<std::size_t>(axis));
+  const std::string kept = rows_text();
   if (by_columns()) {
     line("const u32 width = blockDim.x * {}u;", schedule_.vector);
     line("const u32 tiles = u32(({} + width - 1) / width);", kept);

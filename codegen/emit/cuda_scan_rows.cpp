@@ -7,17 +7,14 @@ namespace kiln::codegen::cuda {
 
 /// The row of this thread and where its operands start. Threads past the last row read the first one and store nothing.
 void ScanWriter::row_position() {
-  const bool wide = kernel_.index == IndexWidth::bits64;
   if (by_block()) {
-    if (kept_ > 0) line("const {} i = {};", index_, schedule_.split ? "tile" : "blockIdx.x");
+    if (kept_ > 0) line("const {} i = {};", index_, schedule_.split ? "tile" : block_text());
     line("const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
   } else {
-    std::string kept = kept_ > 0 ? extent(0) : "1u";
-    for (int axis = 1; axis < kept_; ++axis) kept += " * " + extent(static_cast<std::size_t>(axis));
     line("const u32 lane = threadIdx.x % {}u;", schedule_.lanes);
-    line("const {} start = {} * {}u + threadIdx.x / {}u;", index_, wide ? "u64(blockIdx.x)" : "blockIdx.x",
-         schedule_.block / schedule_.lanes, schedule_.lanes);
-    line("const bool inside = start < {};", kept);
+    line("const {} start = {} * {}u + threadIdx.x / {}u;", index_, block_index(), schedule_.block / schedule_.lanes,
+         schedule_.lanes);
+    line("const bool inside = start < {};", rows_text());
     line("const {} i = inside ? start : 0;", index_);
   }
   if (kept_ > 0) decode("i", 0, kept_);

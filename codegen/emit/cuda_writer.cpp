@@ -87,7 +87,7 @@ std::string Writer::functions(const std::string& start, const std::string& entry
   std::unordered_set<std::string> known;
   auto line = static_cast<std::size_t>(std::count(start.begin(), start.end(), '\n')) + 1;
   for (const auto& function : kernel_.body.functions()) {
-    if (!known.insert(cuda_namespace(*function)).second) continue;
+    if (function->loop || !known.insert(cuda_namespace(*function)).second) continue;
     const std::string definition = function_definition(*function, line, entry + ".cu");
     line += static_cast<std::size_t>(std::count(definition.begin(), definition.end(), '\n'));
     text += definition;
@@ -242,7 +242,11 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
     operands.push_back(names[operand]);
     types.push_back(graph[operand].type);
   }
-  if (graph[id].kind == NodeKind::call) return call_text(graph.function(graph[id]), operands);
+  if (graph[id].kind == NodeKind::call) {
+    const Function& function = graph.function(graph[id]);
+    return function.loop ? fmt::format("{}.s{}", loop_call(function, operands), function.component)
+                         : call_text(function, operands);
+  }
   if (&graph == &kernel_.body && options_.contract && shared_products_[id])
     return fmt::format("{}({}, {})", graph[id].type == DType::f64 ? "__dmul_rn" : "__fmul_rn", operands[0],
                        operands[1]);
@@ -252,7 +256,13 @@ std::string Writer::value_text(const Graph& graph, NodeId id, const std::vector<
 
 bool Writer::declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local) {
   line_directive(graph, id);
-  line("const {} {} = {};", value_type(graph[id].type), local, value_text(graph, id, names));
+  std::string value = value_text(graph, id, names);
+  const Node& node = graph[id];
+  if (node.kind == NodeKind::call && graph.function(node).loop) {
+    const std::size_t dot = value.rfind('.');
+    value = loop_states(value.substr(0, dot), local) + value.substr(dot);
+  }
+  line("const {} {} = {};", value_type(node.type), local, value);
   names[id] = local;
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,14 @@ class Writer {
   bool name_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local,
                  const std::function<std::string(std::size_t)>& element);
   bool declare_node(const Graph& graph, NodeId id, std::vector<std::string>& names, const std::string& local);
+
+  // cuda_loops.cpp: functions that repeat a body.
+  /// "repeat_1a2b(n, x, y)", which gives all states; the function is defined at the first call.
+  std::string loop_call(const Function& function, const std::vector<std::string>& operands);
+  void define_loop(const Function& function);
+  void loop_body(const Function& function);
+  /// The variable that holds what the call gives: the states of one loop share it within a block of statements.
+  std::string loop_states(const std::string& call, const std::string& local);
 
   // cuda_gathers.cpp: elements found by index.
   /// A gather whose index is one for a whole vector: `access` is read at `name`_row, found by iota `affine`.
@@ -150,6 +159,7 @@ class Writer {
   void line(fmt::format_string<Args...> format, Args&&... args) {
     text_.append(static_cast<std::size_t>(indent_) * 2, ' ');
     text_ += fmt::format(format, static_cast<Args&&>(args)...);
+    if (text_.back() == '{') loop_states_.clear();  // names may mean other values in the block that starts
     text_ += '\n';
   }
   void open(const std::string& head) {
@@ -158,6 +168,7 @@ class Writer {
   }
   void close() {
     --indent_;
+    loop_states_.clear();
     line("}}");
   }
   /// `for (int name = 0; name < count; ++name) {`, unrolled.
@@ -181,6 +192,8 @@ class Writer {
   bool counts_ = false;                ///< blocks count hits, and scatter their numbers at the end
   std::vector<RowGather> row_gathers_;
   std::map<NodeId, std::string> row_gather_names_;  ///< their elements, where they have been loaded
+  std::map<std::string, std::string> loop_states_;  ///< variables of this block of statements, by the call they hold
+  std::set<std::string> loops_;                     ///< names of the functions that are defined
   std::vector<char> shared_products_;               ///< per node of the body: rounded by itself
   std::vector<int> turned_;                         ///< accesses that go through shared memory
   int turned_axis_ = -1;                            ///< the axis along which they are contiguous

@@ -71,6 +71,12 @@ std::string MathLibrary::require(std::string_view name, Lane lane) {
   return symbol;
 }
 
+void MathLibrary::define(const std::string& symbol, const std::function<std::string()>& print) {
+  if (!done_.insert(symbol).second) return;
+  const std::string text = print();  // may define others
+  definitions_ += text;
+}
+
 std::string MathLibrary::require_libm(std::string_view name) {
   const std::string symbol = fmt::format("@libm.{}", name);
   if (!done_.insert(symbol).second) return symbol;

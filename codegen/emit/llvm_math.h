@@ -25,6 +25,10 @@ class MathLibrary {
   std::string require(std::string_view name, Lane lane);
   /// Symbol of the lane-by-lane call of a C library function: (operands, <W x i1> mask, otherwise, ptr %libm).
   std::string require_libm(std::string_view name);
+  /// Adds a function of the kernel's own, which `print` gives, where there is none of this symbol.
+  void define(const std::string& symbol, const std::function<std::string()>& print);
+  int width() const { return width_; }
+  const CpuFeatures& features() const { return features_; }
   const std::string& definitions() const { return definitions_; }
 
  private:

@@ -143,6 +143,7 @@ Parts BodyPrinter::print_node(const Node& node, const BodyInputs& inputs) {
     case NodeKind::call: {
       std::vector<Parts> operands;
       for (const NodeId operand : node.inputs()) operands.push_back(values_[operand]);
+      if (body_.function(node).loop) return print_loop(body_.function(node), operands);
       return print_call(b_, body_, node, operands, count_);
     }
     default:

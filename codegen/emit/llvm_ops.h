@@ -1,6 +1,7 @@
 // codegen/emit/llvm_ops.h -- prints the nodes of a legalised body as vector instructions.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,7 @@ class BodyPrinter {
  private:
   Parts print_node(const Node& node, const BodyInputs& inputs);
   Parts print_gather(const Node& node);
+  Parts print_loop(const Function& function, const std::vector<Parts>& operands);
   IrValue print_cast(const IrValue& value, DType from, DType to);
   IrValue print_operation(const Node& node);
   IrValue print_float(const Node& node, std::span<const IrValue> operands);
@@ -64,6 +66,7 @@ class BodyPrinter {
   std::vector<unsigned> computed_;  ///< per node: the call of compute() that printed it
   unsigned call_ = 0;
   std::string count_;
+  std::map<std::string, std::vector<IrValue>> loops_;  ///< states after loops, by block and call
 };
 
 }  // namespace kiln::codegen

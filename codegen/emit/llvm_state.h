@@ -12,8 +12,8 @@ namespace kiln::codegen {
 
 /// A state is one vector per component. These hold more than their result:
 ///   float sums    the sum, and the correction: all rounding errors so far, which join the result at the end.
-///   logsumexp     the largest x, the sum of exp(x - base), base, the correction of the sum. The base follows the
-///   largest
+///   logsumexp     the largest x, the sum of exp(x - base), base, the correction of the sum. The base follows
+///                 the largest one
 ///                 only when that is above it by more than 1: what was summed is then scaled at most once per unit, so
 ///                 that no number of small steps adds up their roundings.
 ///   deviations    the number of elements, their mean, the sum of squares, the corrections of both: a mean that moves

@@ -6,15 +6,15 @@
 
 namespace kiln::codegen {
 
-/// The f32 value whose maximum over the row node `id` is, whether reduced alone or as part of a log-sum-exp; else
+/// The value of `type` whose maximum over the row node `id` is, whether reduced alone or as part of a log-sum-exp; else
 /// no_node.
-NodeId maximum_of(const Graph& graph, NodeId id);
+NodeId maximum_of(const Graph& graph, NodeId id, DType type = DType::f32);
 
-/// True for exp(x - max(x)) in f32. Its exponent is never positive: 0 where x is largest, NaN where x or the maximum
+/// True for exp(x - max(x)) in `type`. Its exponent is never positive: 0 where x is largest, NaN where x or the maximum
 /// is one or both are infinities of the same sign.
-bool is_exponential_term(const Graph& graph, NodeId id);
+bool is_exponential_term(const Graph& graph, NodeId id, DType type = DType::f32);
 
 /// True if node `sum` is the sum of `term`, an exponential term, over the row.
-bool is_sum_of_terms(const Graph& graph, NodeId sum, NodeId term);
+bool is_sum_of_terms(const Graph& graph, NodeId sum, NodeId term, DType type = DType::f32);
 
 }  // namespace kiln::codegen

@@ -18,7 +18,8 @@ std::uint64_t hash_of(std::uint64_t seed, const std::string& text) {
 
 bool same_text(const Function& a, const Function& b) {
   return a.result == b.result && a.parameters == b.parameters && a.name == b.name && a.text == b.text &&
-         a.preamble == b.preamble && a.parameter_names == b.parameter_names;
+         a.preamble == b.preamble && a.parameter_names == b.parameter_names && a.component == b.component &&
+         (a.loop == nullptr) == (b.loop == nullptr);
 }
 
 std::string signature_text(const Function& function) {
@@ -27,6 +28,8 @@ std::string signature_text(const Function& function) {
     text += fmt::format("{}{} {}", i ? ", " : "", name_of(function.parameters[i]), function.parameter_names[i]);
   return text + ")";
 }
+
+std::string loop_name(const Function& function) { return fmt::format("repeat_{:016x}", hash_of(1, function.text)); }
 
 std::uint64_t text_hash(const Function& function) {
   return hash_of(hash_of(hash_of(1, signature_text(function)), function.text), function.preamble);

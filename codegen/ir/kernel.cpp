@@ -68,7 +68,7 @@ ArgumentLayout argument_layout(const Kernel& kernel) {
     if (accesses[a].iota) builder.append(ArgumentKind::offset, a, 0, 8, 8);
   }
   for (std::size_t f = 0; kernel.calls_host && f < kernel.body.functions().size(); ++f)
-    builder.append(ArgumentKind::function, f, 0, 8, 8);
+    if (!kernel.body.functions()[f]->loop) builder.append(ArgumentKind::function, f, 0, 8, 8);
   if (kernel.reduced > 0) {
     builder.append(ArgumentKind::workspace, 0, 0, 8, 8);
     builder.append(ArgumentKind::counters, 0, 0, 8, 8);

@@ -34,22 +34,34 @@ ComplexParts times_conjugate(Builder& b, ComplexParts x, ComplexParts y) {
   return {b.add(b.mul(x.real, y.real), b.mul(x.imag, y.imag)), b.sub(b.mul(x.imag, y.real), b.mul(x.real, y.imag))};
 }
 
+/// How far a number is scaled so that products of its parts neither overflow nor lose bits: by a factor of 2^-k or 2^k
+/// where its larger part is beyond 2^k or below 2^(1-k), with k half the range of exponents.
+struct Scale {
+  NodeId factor;
+  NodeId root, root_of_undo;  ///< sqrt(factor) and its inverse, for what must be applied in two steps
+};
+
+Scale scale_of(Builder& b, ComplexParts z) {
+  const int k = is_single(b, z.real) ? 64 : 512;
+  const auto power = [&](int exponent) { return b.like(z.real, std::ldexp(1.0, exponent)); };
+  const NodeId extent = larger(b, b.abs(z.real), b.abs(z.imag));
+  const NodeId is_large = b.ge(extent, power(k)), is_small = b.lt(extent, power(1 - k));
+  const auto choose_power = [&](int if_large) {
+    return b.where(is_large, power(if_large), b.where(is_small, power(-if_large), power(0)));
+  };
+  return {choose_power(-k), choose_power(-k / 2), choose_power(k / 2)};
+}
+
 ComplexParts sign(Builder& b, ComplexParts z) {
-  const NodeId magnitude = b.op(Op::hypot, z.real, z.imag);
-  const NodeId infinite = b.is_inf(magnitude);
+  const NodeId infinite = b.either(b.is_inf(z.real), b.is_inf(z.imag));
   const NodeId both_infinite = b.both(b.is_inf(z.real), b.is_inf(z.imag));
   const NodeId nan = b.like(z.real, std::nan(""));
   const ComplexParts at_infinity = {b.where(both_infinite, nan, direction(b, z.real)),
                                     b.where(both_infinite, nan, direction(b, z.imag))};
-  const ComplexParts unit = {b.div(z.real, magnitude), b.div(z.imag, magnitude)};
-  const NodeId zero = b.like(z.real, 0.0);
-  const ComplexParts finite = choose(b, b.eq(magnitude, zero), {zero, zero}, unit);
-  // An infinite magnitude of finite parts divides through a scaled copy.
-  const ComplexParts tiny = scaled(b, z, b.like(z.real, 0x1p-4));
-  const NodeId tiny_magnitude = b.op(Op::hypot, tiny.real, tiny.imag);
-  const NodeId overflowed = b.both(infinite, b.is_finite(tiny_magnitude));
-  const ComplexParts rescued = {b.div(tiny.real, tiny_magnitude), b.div(tiny.imag, tiny_magnitude)};
-  return choose(b, overflowed, rescued, choose(b, infinite, at_infinity, finite));
+  const ComplexParts near = scaled(b, z, scale_of(b, z).factor);
+  const NodeId magnitude = b.op(Op::hypot, near.real, near.imag), zero = b.like(z.real, 0.0);
+  const ComplexParts unit = {b.div(near.real, magnitude), b.div(near.imag, magnitude)};
+  return choose(b, infinite, at_infinity, choose(b, b.eq(magnitude, zero), {zero, zero}, unit));
 }
 
 /// True when `value` is a literal equal to `wanted`.
@@ -103,16 +115,29 @@ ComplexParts complex_multiply(Builder& b, ComplexParts x, ComplexParts y) {
   return {b.sub(b.mul(x.real, y.real), b.mul(x.imag, y.imag)), b.add(b.mul(x.real, y.imag), b.mul(x.imag, y.real))};
 }
 
-/// Smith's scaled division (1962), then the infinities that C99 Annex G recovers from a NaN result.
-ComplexParts complex_divide(Builder& b, ComplexParts x, ComplexParts y) {
+namespace {
+
+/// Smith's division (1962), which neither overflows nor underflows between operands of moderate size.
+ComplexParts smith_quotient(Builder& b, ComplexParts x, ComplexParts y) {
   const NodeId swaps = b.lt(b.abs(y.real), b.abs(y.imag));
   const NodeId large = b.where(swaps, y.imag, y.real), small = b.where(swaps, y.real, y.imag);
   const NodeId p = b.where(swaps, x.imag, x.real), q = b.where(swaps, x.real, x.imag);
   const NodeId ratio = b.div(small, large);
   const NodeId denominator = b.add(large, b.mul(small, ratio));
   const NodeId imaginary = b.div(b.sub(q, b.mul(p, ratio)), denominator);
-  const ComplexParts smith = {b.div(b.add(p, b.mul(q, ratio)), denominator),
-                              b.where(swaps, b.neg(imaginary), imaginary)};
+  return {b.div(b.add(p, b.mul(q, ratio)), denominator), b.where(swaps, b.neg(imaginary), imaginary)};
+}
+
+}  // namespace
+
+/// Smith's quotient of operands that powers of two brought to moderate size, then the infinities that C99 Annex G
+/// recovers from a NaN result.
+ComplexParts complex_divide(Builder& b, ComplexParts x, ComplexParts y) {
+  const Scale of_x = scale_of(b, x), of_y = scale_of(b, y);
+  // The quotient times factor(y) / factor(x), in two equal steps, since that may be beyond the largest number.
+  const NodeId step = b.mul(of_x.root_of_undo, of_y.root);
+  const ComplexParts near = smith_quotient(b, scaled(b, x, of_x.factor), scaled(b, y, of_y.factor));
+  const ComplexParts smith = scaled(b, scaled(b, near, step), step);
 
   const NodeId infinity = b.infinity(b.type(x.real)), zero = b.like(x.real, 0.0);
   const NodeId lost = b.both(b.is_nan(smith.real), b.is_nan(smith.imag));
@@ -196,7 +221,7 @@ NodeId log_magnitude(Builder& b, ComplexParts z) {
   const NodeId general = b.add(b.op(Op::log, b.op(Op::hypot, b.mul(x, factor), b.mul(y, factor))), undo);
 
   const NodeId is_near = b.both(b.gt(high, half), b.lt(high, b.like(high, 1.5)));
-  const NodeId no_nan = b.eq(low, low);
+  const NodeId no_nan = b.both(b.eq(x, x), b.eq(y, y));  // fmin and fmax pass over one
   return b.where(b.both(is_near, no_nan), near_one, general);
 }
 

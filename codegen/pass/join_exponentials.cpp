@@ -17,21 +17,21 @@ namespace {
 /// Of a sum of exponential terms, their maximum; no_node for other nodes.
 NodeId joined_maximum(const Graph& graph, NodeId id) {
   const Node& node = graph[id];
-  if (node.kind != NodeKind::reduce || !is_sum_of_terms(graph, id, node.operands[0])) return no_node;
+  if (node.kind != NodeKind::reduce || (node.type != DType::f32 && node.type != DType::f64) ||
+      !is_sum_of_terms(graph, id, node.operands[0], node.type))
+    return no_node;
   const NodeId maximum = graph[graph[node.operands[0]].operands[0]].operands[1];
   return graph[maximum].kind == NodeKind::reduce ? maximum : no_node;
 }
 
 NodeId state_of(Builder& b, NodeId x, Location where) {
+  const DType type = b.type(x);
   ReductionSpec spec;
   spec.kind = Reduction::logsumexp;
-  spec.combiner = std::make_shared<const Graph>(logsumexp_combiner(DType::f32));
-  const auto pair = [&](NodeId first, NodeId second) {
-    return b.primitive(NodeKind::tuple, DType::f32, {first, second});
-  };
-  const NodeId identity =
-      pair(b.constant(DType::f32, -std::numeric_limits<double>::infinity()), b.constant(DType::f32, 0));
-  return b.graph().reduce(spec, DType::f32, {pair(x, b.constant(DType::f32, 1)), identity}, where);
+  spec.combiner = std::make_shared<const Graph>(logsumexp_combiner(type));
+  const auto pair = [&](NodeId first, NodeId second) { return b.primitive(NodeKind::tuple, type, {first, second}); };
+  const NodeId identity = pair(b.constant(type, -std::numeric_limits<double>::infinity()), b.constant(type, 0));
+  return b.graph().reduce(spec, type, {pair(x, b.constant(type, 1)), identity}, where);
 }
 
 }  // namespace
@@ -54,11 +54,11 @@ Graph join_exponential_sums(const Graph& graph, const PassOptions& options) {
     Node node = graph[id];
     for (std::size_t i = 0; i < node.arity; ++i) node.operands[i] = renamed[node.operands[i]];
     if (is_joined[id]) {
-      renamed[id] = b.primitive(NodeKind::element, DType::f32, {state_of(b, node.operands[0], where)}, 0);
+      renamed[id] = b.primitive(NodeKind::element, node.type, {state_of(b, node.operands[0], where)}, 0);
     } else if (const NodeId old = joined_maximum(graph, id); old != no_node) {
       // An infinite maximum makes every difference inf - inf or -inf: the sum is NaN, and so is max - max.
       const NodeId maximum = renamed[old];
-      const NodeId sum = b.primitive(NodeKind::element, DType::f32, {b.node(maximum).operands[0]}, 1);
+      const NodeId sum = b.primitive(NodeKind::element, node.type, {b.node(maximum).operands[0]}, 1);
       renamed[id] = b.add(sum, b.sub(maximum, maximum));
     } else {
       renamed[id] = result.adopt(graph, node, where);

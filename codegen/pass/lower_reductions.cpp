@@ -86,7 +86,8 @@ class Lowering {
     if (options_.holds_rows) {
       const NodeId mean = b_.div(joined(NodeKind::reduce, Reduction::sum, x), count);
       const NodeId deviation = b_.sub(x, mean);
-      return joined(NodeKind::reduce, Reduction::sum, b_.mul(deviation, deviation));
+      const NodeId squares = joined(NodeKind::reduce, Reduction::sum, b_.mul(deviation, deviation));
+      return about_the_exact_mean(squares, joined(NodeKind::reduce, Reduction::sum, deviation), count);
     }
     // |0 x| is 0 but for infinities and NaN, whose deviation from themselves is NaN.
     const NodeId own = b_.abs(b_.mul(x, zero));
@@ -94,6 +95,18 @@ class Lowering {
     const NodeId state =
         b_.graph().reduce(spec, type, {tuple(b_.constant(type, 1), x, own), tuple(zero, zero, zero)}, where_);
     return element(state, type, 2);
+  }
+
+  /// The mean that was subtracted is a rounded quotient of a rounded sum: what the deviations sum to says how far off
+  /// it is (Chan, Golub and LeVeque 1983). Where all of them are that one error, as those of equal elements, what is
+  /// left of the squares is their rounding: 0.
+  NodeId about_the_exact_mean(NodeId squares, NodeId deviations, NodeId count) {
+    const DType type = b_.type(squares);
+    const NodeId excess = b_.mul(deviations, b_.div(deviations, count));
+    const NodeId corrected = b_.sub(squares, excess);
+    const NodeId roundings = b_.mul(squares, b_.constant(type, type == DType::f64 ? 0x1p-45 : 0x1p-16));
+    const NodeId variance = b_.where(b_.lt(corrected, roundings), b_.constant(type, 0), corrected);
+    return b_.where(b_.is_finite(excess), variance, squares);  // else infinite or NaN itself
   }
 
   /// What the reduction gives where it has nothing to join: a node, for tuples the tuple of the identity.

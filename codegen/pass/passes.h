@@ -37,8 +37,8 @@
 //                with the sign if signed), eq ne lt le gt ge (-> b1; both operands of one type), where, minimum
 //                maximum.
 //     b1         bit_and bit_or bit_xor bit_not, where.
-//   call         a function of the user's of operands of exactly its parameters' types, which may be c64 and c128 (a
-//   load,
+//   call         a function of the user's of operands of exactly its parameters' types, which may be c64 and c128
+//                (a load,
 //                parameter, call or `complex`). Of its result type, f32 for f16/bf16; a complex one is used like a
 //                load's.
 //   where        operand 0 is b1; operands 1 and 2 have the node's type. Both arms are total, so evaluating both is
@@ -126,7 +126,7 @@ Graph lower_reductions(const Graph& graph, const PassOptions& options);
 
 /// Where the options ask for it: max(x) and sum(exp(x - max(x))) over the same axes become one log-sum-exp state
 /// (largest x, sum), and the sum that of the state + (max - max), which is NaN where the maximum is infinite, as the
-/// sum of the formula is. In f32, by structure.
+/// sum of the formula is. In f32 and f64, by structure.
 Graph join_exponential_sums(const Graph& graph, const PassOptions& options);
 
 /// Rewrites composites and operations with corner cases (integer division, shifts, pow, floor_divide, conversions,

@@ -12,6 +12,7 @@
 #include "codegen/ir/reduction.h"
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
+#include "codegen/schedule/row_mapping.h"
 #include "codegen/schedule/state_bytes.h"
 #include "codegen/schedule/vector_width.h"
 #include "support/check.h"
@@ -21,10 +22,10 @@ namespace {
 
 constexpr std::uint64_t most_shared_bytes = 44 << 10;  ///< of the 48 KiB that every kernel may declare
 constexpr int access_bytes = 16;
-constexpr int bytes_in_flight = 128;           ///< per thread: what 1024 threads of a multiprocessor need
-constexpr int held_bytes = 256;                ///< per thread, of columns that stay in registers
-constexpr int strip_bytes = 64;                ///< of one row, the least that a block should read: one memory access
-constexpr std::int64_t small_bytes = 2 << 20;  ///< below this a launch costs more than the traffic
+constexpr int bytes_in_flight = 128;              ///< per thread: what 1024 threads of a multiprocessor need
+constexpr int held_bytes = 256;                   ///< per thread, of columns that stay in registers
+constexpr int strip_bytes = 64;                   ///< of one row, the least that a block should read: one memory access
+constexpr std::int64_t launch_bytes = 128 << 10;  ///< that one multiprocessor moves while a kernel starts
 
 /// What one call asks of the schedule.
 struct Work {
@@ -125,7 +126,8 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
 
 /// Rows of one batch: enough bytes in flight, not so many elements that the body becomes long.
 int choose_items(const Kernel& kernel, const Work& work, int most_bytes) {
-  int items = std::clamp(power_of_two_down(most_bytes / (work.vector * work.bytes)), 1, 16);
+  auto items =
+      static_cast<int>(std::clamp<std::int64_t>(power_of_two_down(most_bytes / (work.vector * work.bytes)), 1, 16));
   while (items > 4 && !work.plain && items * work.registers > 32) items /= 2;  // states of a batch
   const auto nodes = static_cast<std::int64_t>(kernel.body.size());
   while (items > 1 && nodes * items * work.vector > 2048) items /= 2;
@@ -175,9 +177,19 @@ void spread(const Work& work, const DeviceTraits& device, Schedule& schedule) {
   schedule.split = schedule.parts > 1;
 }
 
-/// Each block of a chain works on whole columns: there must be many, or so little work that launches cost more.
-bool fills_the_card(const ChainFacts& facts, std::int64_t columns, const DeviceTraits& device) {
-  return facts.rows >= device.multiprocessors * columns || facts.rows * facts.length * facts.bytes <= small_bytes;
+/// Each block of a chain works on whole columns, `columns` of them: there must be many blocks, or so little work that
+/// what the idle multiprocessors lose is less than the launches and the second reading of kernels of their own. One
+/// multiprocessor alone moves twice its share of what all of them do. `reads`: of the columns, by a chain.
+bool fills_the_card(const ChainFacts& facts, std::int64_t columns, int reads, const DeviceTraits& device) {
+  const std::int64_t blocks = ceil_divide(facts.rows, columns),
+                     shares = std::min<std::int64_t>(2 * blocks, device.multiprocessors);
+  const double bytes =
+      static_cast<double>(facts.rows) * static_cast<double>(facts.length) * static_cast<double>(facts.bytes);
+  const double idle =
+      static_cast<double>(device.multiprocessors) / static_cast<double>(std::max<std::int64_t>(shares, 1));
+  const double chain = (reads + 1) * bytes * idle;
+  return blocks >= device.multiprocessors ||
+         chain <= 3 * bytes + static_cast<double>(launch_bytes) * device.multiprocessors;
 }
 
 std::string reason_of(const Work& work, const Schedule& schedule) {
@@ -251,6 +263,7 @@ Schedule choose_columns(const Kernel& kernel, const Extents& extents, const Devi
     work.vector /= 2;
     schedule = with_vectors(kernel, work, device);
   }
+  schedule.layers = may_need_layers(kernel, extents);
   return schedule;
 }
 
@@ -260,12 +273,12 @@ LaunchShape columns_launch_shape(const Kernel& kernel, const Schedule& schedule,
   for (int axis = 0; axis < kernel.rank - kernel.reduced; ++axis) kept *= extents.loop[static_cast<std::size_t>(axis)];
   const std::int64_t vectors = ceil_divide(kept, schedule.vector);
   const std::int64_t tiles = ceil_divide(vectors, schedule.columns);
-  KILN_INTERNAL_CHECK(tiles <= 0x7fffffff, "{} tiles of columns exceed the grid", tiles);
   LaunchShape shape;
   shape.block = {static_cast<std::uint32_t>(schedule.columns),
                  static_cast<std::uint32_t>(std::max(1, schedule.block / schedule.columns)), 1};
-  shape.grid = {static_cast<std::uint32_t>(tiles), static_cast<std::uint32_t>(schedule.parts), 1};
-  if (schedule.parts > 1) {
+  set_grid(shape, tiles);
+  if (schedule.parts > 1) {  // of few tiles
+    shape.grid[1] = static_cast<std::uint32_t>(schedule.parts);
     shape.counters = static_cast<std::uint32_t>(tiles);
     shape.workspace_bytes = static_cast<std::uint64_t>(kept) * static_cast<std::uint64_t>(schedule.parts) *
                             state_bytes(kernel, stages.passes[0]);
@@ -275,11 +288,12 @@ LaunchShape columns_launch_shape(const Kernel& kernel, const Schedule& schedule,
 
 bool holds_columns(const ChainFacts& facts, const DeviceTraits& device) {
   const std::int64_t strip = std::max<std::int64_t>(16, strip_bytes / std::max<std::int64_t>(facts.bytes, 1));
-  return facts.length * strip * facts.bytes <= std::int64_t{512} * held_bytes && fills_the_card(facts, strip, device);
+  return facts.length * strip * facts.bytes <= std::int64_t{512} * held_bytes &&
+         fills_the_card(facts, strip, 1, device);
 }
 
 bool columns_chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
-  return holds_columns(facts, device) || fills_the_card(facts, 32, device);
+  return holds_columns(facts, device) || fills_the_card(facts, 32, 2, device);
 }
 
 }  // namespace kiln::codegen

@@ -119,7 +119,7 @@ std::string wish_transpose(const Kernel& kernel, const LaunchWish& wish, Schedul
 bool by_lanes(std::int64_t vectors, int vectors_per_lane, Schedule& schedule) {
   const std::int64_t lanes = ceil_divide(vectors, vectors_per_lane);
   if (lanes > warp_threads || vectors_per_lane > most_held_vectors) return false;
-  hold_by_lanes(schedule, power_of_two_up(lanes), vectors_per_lane);
+  hold_by_lanes(schedule, static_cast<int>(power_of_two_up(lanes)), vectors_per_lane);
   return true;
 }
 
@@ -215,7 +215,7 @@ std::string wish_scan(const Kernel& kernel, const Extents& extents, const Launch
     if (lanes > warp_threads)
       return fmt::format("the lanes of one warp share a row of {} elements; ask for items of {} or more", length,
                          ceil_divide(vectors, warp_threads) * schedule.vector);
-    schedule.lanes = power_of_two_up(lanes);
+    schedule.lanes = static_cast<int>(power_of_two_up(lanes));
   }
   if (asked > 0) schedule.items = asked;
   schedule.block = block;

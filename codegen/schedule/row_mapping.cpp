@@ -4,8 +4,15 @@
 #include <algorithm>
 
 #include "codegen/schedule/arithmetic.h"
+#include "support/check.h"
 
 namespace kiln::codegen {
+namespace {
+
+constexpr std::int64_t grid_limit_x = 0x7fffffff, grid_limit_yz = 65535;
+constexpr int largest_cluster = 16;
+
+}  // namespace
 
 RowExtents row_extents(const Kernel& kernel, const Extents& extents) {
   RowExtents result;
@@ -41,6 +48,19 @@ void hold_by_cluster(Schedule& schedule, int block, int cluster, std::int64_t ve
 void set_whole_rows(Schedule& schedule, std::int64_t length) {
   const std::int64_t tile = std::int64_t{schedule.lanes} * schedule.items * schedule.vector;
   schedule.whole_rows = !schedule.shifted && (schedule.resident ? length == tile : length % tile == 0);
+}
+
+bool may_need_layers(const Kernel& kernel, const Extents& extents) {
+  return kernel.index == IndexWidth::bits64 && row_extents(kernel, extents).rows > grid_limit_x / largest_cluster;
+}
+
+void set_grid(LaunchShape& shape, std::int64_t blocks, int cluster) {
+  const std::int64_t layers = ceil_divide(std::max<std::int64_t>(blocks, 1), grid_limit_x / cluster * cluster);
+  const std::int64_t z = ceil_divide(layers, grid_limit_yz), y = ceil_divide(layers, z);
+  KILN_INTERNAL_CHECK(z <= grid_limit_yz, "{} blocks exceed the grid", blocks);
+  const std::int64_t x = ceil_divide(ceil_divide(blocks, cluster), y * z) * cluster;
+  shape.grid = {static_cast<std::uint32_t>(std::max<std::int64_t>(x, 1)), static_cast<std::uint32_t>(y),
+                static_cast<std::uint32_t>(z)};
 }
 
 std::int64_t row_vectors(const Schedule& schedule, std::int64_t length) {

@@ -31,6 +31,11 @@ void hold_by_cluster(Schedule& schedule, int block, int cluster, std::int64_t ve
 /// To be called last: whether every thread has whole vectors only.
 void set_whole_rows(Schedule& schedule, std::int64_t length);
 
+/// True where the grid may need more blocks than it has along x, whatever the threads of a block: Schedule::layers.
+bool may_need_layers(const Kernel& kernel, const Extents& extents);
+/// So many blocks along x, or in layers: x is a multiple of `cluster`, and kernels return from blocks beyond the end.
+void set_grid(LaunchShape& shape, std::int64_t blocks, int cluster = 1);
+
 /// Vectors that a row of `length` elements takes, wherever it starts.
 std::int64_t row_vectors(const Schedule& schedule, std::int64_t length);
 

@@ -110,7 +110,7 @@ void read_ahead(Schedule& schedule, const RowWork& work, const DeviceTraits& dev
 
 /// Lanes of a warp for a short row; several rows at a time where each thread would have little in flight.
 void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& device) {
-  const int lanes = std::min(warp_threads, power_of_two_up(work.vectors()));
+  const auto lanes = static_cast<int>(std::min<std::int64_t>(warp_threads, power_of_two_up(work.vectors())));
   hold_by_lanes(schedule, lanes, bucket(ceil_divide(work.vectors(), lanes)));
   schedule.block = 256;
   const int registers = schedule.items * work.registers;
@@ -120,9 +120,17 @@ void share_warp(Schedule& schedule, const RowWork& work, const DeviceTraits& dev
     schedule.rows *= 2;
 }
 
-/// Rows that leave multiprocessors idle or unevenly loaded, and are worth several blocks each.
+/// Rows that leave multiprocessors idle or unevenly loaded, and are worth several blocks each. Elements that are
+/// computed from their positions or read from the caches cost no less than loads of four bytes.
 bool few_and_long(const RowWork& work, const DeviceTraits& device) {
-  return work.rows <= 2 * device.multiprocessors && work.length * work.bytes >= split_bytes;
+  return work.rows <= 2 * device.multiprocessors && work.length * (work.bytes > 0 ? work.bytes : 4) >= split_bytes;
+}
+
+/// Rows that are read again and that the L2 cache keeps until then, if each multiprocessor works on one and not on two.
+bool wants_one_in_flight(const RowWork& work, const DeviceTraits& device) {
+  const std::int64_t row = work.length * work.bytes, l2 = static_cast<std::int64_t>(device.l2_bytes);
+  const auto working = std::min<std::int64_t>(work.rows, device.multiprocessors);
+  return work.chain && row > l2 / (2 * device.multiprocessors) && row * working <= l2 / 10 * 9;
 }
 
 /// Steps of a block, or of all blocks, over a row that is not held.
@@ -130,11 +138,12 @@ void step_over_row(Schedule& schedule, const Kernel& kernel, const RowWork& work
   const std::int64_t vectors = work.vectors();
   schedule.split = !work.chain && few_and_long(work, device);
   const int block = schedule.split ? split_block : vectors >= 4096 ? 1024 : vectors >= 1024 ? 512 : 256;
+  const bool two_blocks = block == 1024 && !wants_one_in_flight(work, device);
   const auto passes = stages_of(kernel).passes;
   const bool large = work.chain || work.vector == 1 || std::any_of(passes.begin(), passes.end(), [&](const auto& pass) {
                        return state_bytes(kernel, pass) > 8;
                      });
-  const int share = (block == 1024 ? 2 : 1) * (large && steps_by_parts(kernel, work) ? 2 : 1);
+  const int share = (two_blocks ? 2 : 1) * (large && steps_by_parts(kernel, work) ? 2 : 1);
   int items = std::clamp(held_registers / share / work.registers, 1, 16);
   while (items > 1 && vectors < std::int64_t{block} * items) items /= 2;
   while (schedule.split && items > 1 &&
@@ -173,7 +182,8 @@ bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work
   for (const int block : {256, 512, 1024}) {
     if (block == 256 && !work.wide) continue;
     if (work.vectors() > most * block * largest_cluster) continue;
-    int cluster = std::max(2, power_of_two_up(ceil_divide(work.vectors(), most * block)));
+    auto cluster =
+        static_cast<int>(std::max<std::int64_t>(2, power_of_two_up(ceil_divide(work.vectors(), most * block))));
     while (cluster < largest_cluster && work.rows * cluster <= device.multiprocessors &&
            work.vectors() >= std::int64_t{cluster} * 2 * block)
       cluster *= 2;
@@ -213,6 +223,7 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
   const RowWork work = work_of(kernel, extents);
   Schedule schedule;
   schedule.form = Template::row_reduction;
+  schedule.layers = may_need_layers(kernel, extents);
   schedule.vector = work.vector;
   schedule.shifted = work.shifted;
   schedule.whole_vectors = !work.shifted && extents.loop.back() % work.vector == 0;
@@ -273,8 +284,7 @@ LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, co
   }
   if (schedule.cluster > 1) {
     const std::int64_t blocks = rows * schedule.cluster;
-    shape.grid[0] =
-        static_cast<std::uint32_t>(schedule.grid > 0 ? std::min<std::int64_t>(blocks, schedule.grid) : blocks);
+    set_grid(shape, schedule.grid > 0 ? std::min<std::int64_t>(blocks, schedule.grid) : blocks, schedule.cluster);
     shape.cluster = static_cast<std::uint32_t>(schedule.cluster);
     std::int64_t bytes =
         shared_states(kernel, schedule.block / warp_threads, schedule.cluster, schedule.grid > 0 ? 2 : 1);
@@ -289,10 +299,7 @@ LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, co
     shape.grid[0] = static_cast<std::uint32_t>(std::min<std::int64_t>(rows, schedule.grid));
     return shape;
   }
-  const std::int64_t per_block = std::int64_t{schedule.block / schedule.lanes} * schedule.rows;
-  const std::int64_t blocks = ceil_divide(rows, per_block);
-  KILN_INTERNAL_CHECK(blocks <= 0x7fffffff, "{} blocks exceed the grid", blocks);
-  shape.grid[0] = static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 1));
+  set_grid(shape, ceil_divide(rows, std::int64_t{schedule.block / schedule.lanes} * schedule.rows));
   return shape;
 }
 

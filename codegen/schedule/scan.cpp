@@ -14,6 +14,7 @@
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/column_reduction.h"
+#include "codegen/schedule/row_mapping.h"
 #include "codegen/schedule/state_bytes.h"
 #include "codegen/schedule/vector_width.h"
 #include "support/check.h"
@@ -24,6 +25,7 @@ namespace {
 constexpr int access_bytes = 16;
 constexpr int piece_bytes = 192;        ///< operands and states of one thread, where a block walks along its rows
 constexpr int split_piece_bytes = 320;  ///< the same where blocks look back: fewer pieces, fewer threads
+constexpr std::int64_t most_blocks = 0x7fffffff;  ///< along x of a grid, where pieces look back
 
 struct Work {
   std::int64_t kept = 1, length = 1;
@@ -75,15 +77,16 @@ void along_columns(const Work& work, const DeviceTraits& device, Schedule& sched
   const std::int64_t vectors = work.kept / work.vector;
   const std::int64_t batches = ceil_divide(work.length, schedule.items);
   const std::int64_t wanted = std::int64_t{2} * device.multiprocessors;
-  int along = batches >= 8 ? 8 : power_of_two_up(batches);
+  std::int64_t along = batches >= 8 ? 8 : power_of_two_up(batches);
   while (along < 16 && batches > along && ceil_divide(vectors * along, schedule.block) < wanted) along *= 2;
-  int across = std::min(schedule.block / along, power_of_two_up(vectors));
-  along = std::min<int>(schedule.block / across, power_of_two_up(batches));
+  std::int64_t across = std::min(schedule.block / along, power_of_two_up(vectors));
+  along = std::min(schedule.block / across, power_of_two_up(batches));
   across = std::max(across, 32 / along);
-  schedule.columns = across;
-  schedule.rows = along;
+  schedule.columns = static_cast<int>(across);
+  schedule.rows = static_cast<int>(along);
   const std::int64_t tiles = ceil_divide(vectors, across);
-  schedule.split = tiles < device.multiprocessors && ceil_divide(batches, along) >= 4;
+  const std::int64_t pieces = ceil_divide(batches, along);
+  schedule.split = tiles < device.multiprocessors && pieces >= 4 && pieces * tiles <= most_blocks;
 }
 
 /// Lanes share a short row; a block takes a long one.
@@ -91,14 +94,15 @@ void along_rows(const Work& work, const DeviceTraits& device, std::int64_t inner
   schedule.whole_vectors = inner % work.vector == 0;
   const std::int64_t vectors = ceil_divide(work.length, work.vector);
   if (vectors <= std::int64_t{32} * schedule.items) {
-    schedule.lanes = std::min(32, power_of_two_up(vectors));
-    schedule.items = power_of_two_up(ceil_divide(vectors, schedule.lanes));
+    schedule.lanes = static_cast<int>(std::min<std::int64_t>(32, power_of_two_up(vectors)));
+    schedule.items = static_cast<int>(power_of_two_up(ceil_divide(vectors, schedule.lanes)));
     return;
   }
   schedule.lanes = schedule.block;
   while (schedule.items > 1 && vectors <= std::int64_t{schedule.block} * schedule.items / 2) schedule.items /= 2;
   const std::int64_t pieces = ceil_divide(vectors, std::int64_t{schedule.block} * schedule.items);
-  schedule.split = work.kept < std::int64_t{2} * device.multiprocessors && pieces >= 4;
+  schedule.split =
+      work.kept < std::int64_t{2} * device.multiprocessors && pieces >= 4 && pieces * work.kept <= most_blocks;
 }
 
 /// Pieces of one row.
@@ -128,6 +132,7 @@ Schedule choose_scan(const Kernel& kernel, const Extents& extents, const DeviceT
   const Work work = work_of(kernel, extents, columns);
   Schedule schedule;
   schedule.form = Template::scan;
+  schedule.layers = may_need_layers(kernel, extents);
   schedule.block = 256;
   schedule.vector = work.vector;
   const auto map_to_threads = [&](int bytes) {
@@ -169,9 +174,9 @@ LaunchShape scan_launch_shape(const Kernel& kernel, const Schedule& schedule, co
     if (schedule.lanes <= 32) tiles = ceil_divide(kept, schedule.block / schedule.lanes);
   }
   const std::int64_t blocks = schedule.split ? tiles * pieces_of(schedule, extents.loop.back()) : tiles;
-  KILN_INTERNAL_CHECK(blocks <= 0x7fffffff, "{} blocks exceed the grid", blocks);
-  shape.grid[0] = static_cast<std::uint32_t>(std::max<std::int64_t>(blocks, 1));
+  set_grid(shape, blocks);
   if (!schedule.split) return shape;
+  KILN_INTERNAL_CHECK(shape.grid[1] == 1, "{} pieces of a scan exceed the grid", blocks);
   const auto groups = scan_groups(kernel.body);
   shape.counters = 2 + shape.grid[0] * static_cast<std::uint32_t>(groups.size());
   for (const auto& group : groups)  // what each block adds, and what precedes its end, with what rounding lost

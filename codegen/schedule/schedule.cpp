@@ -220,8 +220,8 @@ std::string Schedule::key() const {
   if (form == Template::window) return text + fmt::format("/lead{}", lead);
   if (bins > 0) text += fmt::format("/bins{}", bins);
   if (form < Template::row_reduction) return grid > 0 ? text + "/p" : text;
-  return text + fmt::format("/l{}/r{}/{}{}{}{}{}c{}", lanes, rows, resident ? "h" : "", whole_rows ? "w" : "",
-                            shifted ? "a" : "", split ? "s" : "", grid > 0 ? "p" : "", cluster);
+  return text + fmt::format("/l{}/r{}/{}{}{}{}{}{}c{}", lanes, rows, resident ? "h" : "", whole_rows ? "w" : "",
+                            shifted ? "a" : "", split ? "s" : "", grid > 0 ? "p" : "", layers ? "z" : "", cluster);
 }
 
 Schedule choose_schedule(const Kernel& kernel, const Extents& extents, const DeviceTraits& device) {

@@ -49,11 +49,12 @@ struct Schedule {
   int cluster = 1;          ///< blocks that hold one row together
   int grid = 0;             ///< > 0: so many blocks take rows in turn, and read the next one while they work; or tiles
   int lead = 0;             ///< window: elements by which the first vector starts before the innermost axis
-  int columns = 1;     ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text.
-                       ///< Elementwise rows: > 1 where the caller says how many stand along the innermost axis
-  int parts = 1;       ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
-  int bins = 0;        ///< > 0: blocks scatter into sums of their own first, with room for so many
-  std::string reason;  ///< one sentence for explain()
+  int columns = 1;      ///< window, column_reduction, scan: threads side by side along the kept axes; not in the text.
+                        ///< Elementwise rows: > 1 where the caller says how many stand along the innermost axis
+  bool layers = false;  ///< kernels with reduced axes: blocks go on along y and z, for there may be too many along x
+  int parts = 1;        ///< column_reduction: blocks that share the rows of a tile (`split`); not in the text
+  int bins = 0;         ///< > 0: blocks scatter into sums of their own first, with room for so many
+  std::string reason;   ///< one sentence for explain()
   std::string key() const;  ///< every field that changes generated text
 };
 
@@ -86,8 +87,8 @@ struct ChainFacts {
   bool columns = false;     ///< most bytes are contiguous along a kept axis
   bool elements = false;    ///< some results are one per element, not per row
 };
-/// True where one kernel should compute all of it, reading each row once or, from the L2 cache, twice; false where the
-/// reductions are better computed by kernels of their own.
+/// True where one kernel should compute all of it, reading each row once or, as far as the L2 cache keeps the rows in
+/// flight from there, once more; false where the reductions are better computed by kernels of their own.
 bool chain_fits(const ChainFacts& facts, const DeviceTraits& device);
 /// True where such a kernel holds its rows in registers or shared memory: then a variance takes two passes over what it
 /// holds, and not the combination of partial variances.

@@ -149,7 +149,8 @@ Schedule choose_window(const Kernel& kernel, const Extents& extents) {
   }
   schedule.whole_vectors = schedule.lead == 0 && extents.loop.back() % vector == 0;
   const std::int64_t threads = ceil_divide(extents.loop.back() + schedule.lead, vector);
-  schedule.columns = kernel.rank == 1 ? schedule.block : std::min(32, power_of_two_up(threads));
+  schedule.columns =
+      kernel.rank == 1 ? schedule.block : static_cast<int>(std::min<std::int64_t>(32, power_of_two_up(threads)));
   schedule.min_blocks = registers(kernel, rows, vector) > register_budget ? 2 : 4;
   schedule.reason = fmt::format(
       "operands read at neighbouring places: each thread reads what {} x {} elements need once, into registers", rows,

@@ -4,6 +4,7 @@
 #include "dsl/array_memory.h"
 #include "dsl/c/kernel.h"
 #include "dsl/c/tables.h"
+#include "dsl/foreign.h"
 #include "dsl/session.h"
 
 namespace kiln::dsl::c {
@@ -51,6 +52,12 @@ bool is_same(const Layout& layout, const TensorView& tensor, runtime::DeviceId d
                 size_of(real_of(layout.dtype)), kiln::name_of(real_of(layout.dtype)));
 }
 
+DType element_type(const kiln_dl_data_type& type) {
+  if (const std::optional<DType> known = known_type(type)) [[likely]]
+    return *known;
+  fail<TypeError>("kiln has no elements of DLPack's type code {}, {} bits, {} lanes", type.code, type.bits, type.lanes);
+}
+
 }  // namespace
 
 bool names_device(kiln_dl_device device) {
@@ -67,23 +74,6 @@ runtime::DeviceId device_named(kiln_dl_device device) {
 
 kiln_dl_device dl_device(runtime::DeviceId device) {
   return {device.kind == runtime::DeviceKind::cpu ? KILN_DL_CPU : KILN_DL_CUDA, device.index};
-}
-
-DType element_type(kiln_dl_data_type type) {
-  if (type.lanes == 1) [[likely]] {
-    const bool power = type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64;
-    const int log2 = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : 3;
-    if (type.code == KILN_DL_FLOAT && type.bits == 32) return DType::f32;
-    if (type.code == KILN_DL_FLOAT && type.bits == 64) return DType::f64;
-    if (type.code == KILN_DL_FLOAT && type.bits == 16) return DType::f16;
-    if (type.code == KILN_DL_BFLOAT && type.bits == 16) return DType::bf16;
-    if (type.code == KILN_DL_INT && power) return static_cast<DType>(static_cast<int>(DType::i8) + log2);
-    if (type.code == KILN_DL_UINT && power) return static_cast<DType>(static_cast<int>(DType::u8) + log2);
-    if (type.code == KILN_DL_BOOL && type.bits == 8) return DType::b1;
-    if (type.code == KILN_DL_COMPLEX && type.bits == 64) return DType::c64;
-    if (type.code == KILN_DL_COMPLEX && type.bits == 128) return DType::c128;
-  }
-  fail<TypeError>("kiln has no elements of DLPack's type code {}, {} bits, {} lanes", type.code, type.bits, type.lanes);
 }
 
 TensorView view_of(const kiln_dl_tensor& tensor) {

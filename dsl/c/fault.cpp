@@ -4,7 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <utility>
+
+#include "dsl/c/wording.h"
+#include "support/utf8.h"
 
 namespace kiln::dsl::c {
 namespace {
@@ -31,9 +35,18 @@ class LastError {
       size += fits;
     }
     to[size] = 0;
+    make_utf8(to, size);
   }
 
  private:
+  /// Names of files and texts of the host come in here as they are.
+  static void make_utf8(char* text, std::size_t size) {
+    for (std::size_t at = 0; at < size;) {
+      const std::size_t bytes = first_utf8_character({text + at, size - at}).bytes;
+      if (bytes == 0) text[at] = '?';
+      at += bytes == 0 ? 1 : bytes;
+    }
+  }
   char* heap_ = nullptr;
   char room_[192] = "";
 };
@@ -45,11 +58,29 @@ thread_local constinit const char* callback_failure = nullptr;
 
 void set_last_error(const char* function, const char* message) noexcept { last_error.set(function, message); }
 
+void require_name(const char* name, const char* what) {
+  require(name, what);
+  for (std::string_view rest(name); !rest.empty();) {
+    const Utf8Character character = first_utf8_character(rest);
+    if (character.bytes == 0) fail_argument("{} is not UTF-8 at byte {}", what, rest.data() - name);
+    if (is_control_character(character.code) || character.code == '"' || character.code == '\\')
+      fail_argument("{} holds a quote, a backslash or a control character at byte {}", what, rest.data() - name);
+    rest.remove_prefix(character.bytes);
+  }
+}
+
 void note_callback_failure(const char* what) noexcept { callback_failure = what; }
 const char* take_callback_failure() noexcept { return std::exchange(callback_failure, nullptr); }
 
 kiln_status status_of_current_exception(const char* function) noexcept {
-  const auto keep = [function](kiln_status status, const char* message) {
+  const auto keep = [function](kiln_status status, const char* given) {
+    std::string worded;
+    try {
+      worded = neutral_wording(given);
+    } catch (const std::bad_alloc&) {
+      worded.clear();  // then as it is
+    }
+    const char* const message = worded.empty() ? given : worded.c_str();
     const char* const callback = take_callback_failure();
     if (!callback) {
       set_last_error(function, message);

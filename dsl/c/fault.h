@@ -1,6 +1,7 @@
 // dsl/c/fault.h -- how functions of the C interface fail: statuses, the message of the thread, one guard around each.
 #pragma once
 
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -31,12 +32,43 @@ inline void require(const void* pointer, const char* name) {
   if (!pointer) [[unlikely]]
     fail_argument("{} is null", name);
 }
-/// A structure of the caller's that knows at least what the first version had.
+/// The size of a structure of the caller's: at least what the first version had, and not a number that nobody wrote.
 inline void require_size(std::size_t size, std::size_t least, const char* name) {
-  if (size < least) [[unlikely]]
-    fail_argument("{}->struct_size is {} and at least {} bytes are needed: set it to sizeof *{}", name, size, least,
-                  name);
+  constexpr std::size_t most = 4096;
+  if (size < least || size > most) [[unlikely]]
+    fail_argument("{}->struct_size is {} and {} bytes are known: set it to sizeof *{}", name, size, least, name);
 }
+/// A structure that is read: members that this library does not know must be zero.
+template <class S>
+void require_known(const S* structure, const char* name) {
+  require_size(structure->struct_size, sizeof(S), name);
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(structure);
+  for (std::size_t i = sizeof(S); i < structure->struct_size; ++i)
+    if (bytes[i] != 0) [[unlikely]]
+      fail_argument(
+          "{} has members beyond the {} bytes that are known here, and they are not zero: this library is older "
+          "than the header",
+          name, sizeof(S));
+}
+/// A structure that is written: members that this library does not know become zero.
+template <class S>
+void require_writable(S* structure, const char* name) {
+  require(structure, name);
+  require_size(structure->struct_size, sizeof(S), name);
+  std::memset(reinterpret_cast<unsigned char*>(structure) + sizeof(S), 0, structure->struct_size - sizeof(S));
+}
+/// A member that is 0 or 1.
+inline bool flag(std::int32_t value, const char* name) {
+  if (value != 0 && value != 1) [[unlikely]]
+    fail_argument("{} is {}; it is 0 or 1", name, value);
+  return value != 0;
+}
+inline void require_zero(std::int64_t value, const char* name) {
+  if (value != 0) [[unlikely]]
+    fail_argument("{} is {}; it is reserved and 0", name, value);
+}
+/// A name that goes into generated text and messages.
+void require_name(const char* name, const char* what);
 
 /// Keeps "function: message" for kiln_last_error(). Where there is no memory for it, as much as fits into a fixed room.
 void set_last_error(const char* function, const char* message) noexcept;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dsl/c/fault.h"
+#include "dsl/c/function.h"
 #include "dsl/c/tables.h"
 
 using namespace kiln;
@@ -34,9 +35,7 @@ kiln_value kiln_graph::add(const Step& step) {
 }
 
 void kiln_graph::set_name(const char* name) {
-  for (const char* c = name; *c; ++c)
-    if (static_cast<unsigned char>(*c) < 0x20 || *c == '"' || *c == '\\' || *c == 0x7f)
-      fail_argument("a name without quotes, backslashes and control characters is needed");
+  require_name(name, "name");
   program.set_name(name);
 }
 
@@ -77,10 +76,7 @@ kiln_status kiln_graph_set_name(kiln_graph* graph, const char* name) noexcept {
 kiln_status kiln_graph_at(kiln_graph* graph, const char* file, int32_t line) noexcept {
   return guarded("kiln_graph_at", [&] {
     require(graph, "graph");
-    for (const char* at = file; at && *at; ++at) {  // it becomes part of generated text
-      if (static_cast<unsigned char>(*at) < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f)
-        throw Fault(KILN_ERROR_ARGUMENT, "the name of a file holds a quote, a backslash or a control character");
-    }
+    if (file) require_name(file, "file");  // it becomes part of generated text
     graph->where = {kept_file_name(file), file && line > 0 ? static_cast<unsigned>(line) : 0};
   });
 }
@@ -145,6 +141,19 @@ kiln_status kiln_graph_operation_by_name(kiln_graph* graph, const char* operatio
     number = number_of(*op);
   });
   return status ? status : kiln_graph_operation(graph, number, operands, operand_count, result);
+}
+
+kiln_status kiln_graph_call(kiln_graph* graph, const kiln_function* function, const kiln_value* operands,
+                            std::size_t operand_count, kiln_value* result) noexcept {
+  return guarded("kiln_graph_call", [&] {
+    require(graph, "graph");
+    require(function, "function");
+    require(operands, "operands");
+    require(result, "result");
+    const std::size_t shown = operand_count > 8 ? 9 : operand_count;  // one too many is enough to say so
+    *result = graph->add(
+        {.kind = StepKind::call, .operands = {operands, shown}, .callee = function->function, .where = graph->where});
+  });
 }
 
 kiln_status kiln_graph_cast(kiln_graph* graph, kiln_value value, int32_t dtype, kiln_value* result) noexcept {

@@ -48,6 +48,7 @@ inline kiln_status add_step(const char* function, kiln_graph* graph, Step step, 
 /// The text of kiln_graph_text.
 std::string text_of(const Program& program);
 /// Adds what the text says. KILN_ERROR_PARSE names the line, also for steps that are refused.
-void parse_into(kiln_graph& graph, std::string_view text);
+using Functions = std::span<const kiln_function* const>;
+void parse_into(kiln_graph& graph, std::string_view text, Functions functions);
 
 }  // namespace kiln::dsl::c

@@ -47,10 +47,11 @@ class ReduceOptions {
 
  private:
   void read(const kiln_reduce_options& options, Step& step) {
-    require_size(options.struct_size, sizeof(kiln_reduce_options), "options");
+    require_known(&options, "options");
+    require_zero(options.reserved, "options->reserved");
     numbers_[0] = options.ddof;
-    if (options.keepdims) step.flags |= Step::keepdims;
-    if (options.uses_accumulate) {
+    if (flag(options.keepdims, "options->keepdims")) step.flags |= Step::keepdims;
+    if (flag(options.uses_accumulate, "options->uses_accumulate")) {
       step.flags |= Step::accumulates;
       step.type = checked_dtype(options.accumulate);
     }

@@ -29,6 +29,23 @@ kiln_status find_step(const char* function, const kiln_graph* graph, StepKind ki
   });
 }
 
+kiln_graph* read_graph(const char* text, std::size_t length, const kiln_function* const* functions,
+                       std::size_t function_count, kiln_graph* const* result) {
+  require(text, "text");
+  require(result, "graph");
+  if (function_count > 0) require(static_cast<const void*>(functions), "functions");
+  for (std::size_t i = 0; i < function_count; ++i) require(functions[i], "a function");
+  const std::string_view all(text, length == SIZE_MAX ? std::strlen(text) : length);
+  kiln_graph* const made = make_object<kiln_graph>();
+  try {
+    parse_into(*made, all, {functions, function_count});
+  } catch (...) {
+    destroy_object(made);
+    throw;
+  }
+  return made;
+}
+
 }  // namespace
 
 extern "C" {
@@ -36,8 +53,7 @@ extern "C" {
 kiln_status kiln_graph_get_info(const kiln_graph* graph, kiln_graph_info* info) noexcept {
   return guarded("kiln_graph_get_info", [&] {
     require(graph, "graph");
-    require(info, "info");
-    require_size(info->struct_size, sizeof *info, "info");
+    require_writable(info, "info");
     kiln_graph_info found{sizeof *info, graph->values().size(), 0, 0, graph->program.outputs().size()};
     for (std::size_t i = 0; i < graph->program.size(); ++i) {
       found.inputs += graph->program[i].kind == StepKind::input;
@@ -51,8 +67,7 @@ kiln_status kiln_graph_get_info(const kiln_graph* graph, kiln_graph_info* info) 
 kiln_status kiln_graph_get_value(const kiln_graph* graph, kiln_value value, kiln_value_info* info) noexcept {
   return guarded("kiln_graph_get_value", [&] {
     require(graph, "graph");
-    require(info, "info");
-    require_size(info->struct_size, sizeof *info, "info");
+    require_writable(info, "info");
     const Replay& values = graph->values();
     values.check(value);
     info->dtype = static_cast<std::int32_t>(values.type(value));
@@ -83,8 +98,7 @@ std::size_t kiln_operation_count(void) noexcept { return op_count; }
 
 kiln_status kiln_operation_at(std::size_t position, kiln_operation_info* info) noexcept {
   return guarded("kiln_operation_at", [&] {
-    require(info, "info");
-    require_size(info->struct_size, sizeof *info, "info");
+    require_writable(info, "info");
     if (position >= op_count) fail_argument("operation {} of {}", position, op_count);
     const Op op = static_cast<Op>(position);
     const detail::OpInfo& row = detail::op_info(op);
@@ -112,19 +126,12 @@ kiln_status kiln_graph_text(const kiln_graph* graph, char* buffer, std::size_t c
 }
 
 kiln_status kiln_graph_parse(const char* text, std::size_t length, kiln_graph** graph) noexcept {
-  return guarded("kiln_graph_parse", [&] {
-    require(text, "text");
-    require(graph, "graph");
-    const std::string_view all(text, length == SIZE_MAX ? std::strlen(text) : length);
-    kiln_graph* const made = make_object<kiln_graph>();
-    try {
-      parse_into(*made, all);
-    } catch (...) {
-      destroy_object(made);
-      throw;
-    }
-    *graph = made;
-  });
+  return guarded("kiln_graph_parse", [&] { *graph = read_graph(text, length, nullptr, 0, graph); });
+}
+
+kiln_status kiln_graph_parse_with(const char* text, std::size_t length, const kiln_function* const* functions,
+                                  std::size_t function_count, kiln_graph** graph) noexcept {
+  return guarded("kiln_graph_parse_with", [&] { *graph = read_graph(text, length, functions, function_count, graph); });
 }
 
 }  // extern "C"

@@ -1,42 +1,14 @@
 // dsl/c/graph_parse.cpp -- reads the text of a graph: each line becomes the call that it stands for, with its checks.
 #include <algorithm>
 
+#include "dsl/c/function.h"
 #include "dsl/c/graph.h"
-#include "dsl/c/line_reader.h"
+#include "dsl/c/graph_attributes.h"
 #include "dsl/c/tables.h"
+#include "support/utf8.h"
 
 namespace kiln::dsl::c {
 namespace {
-
-/// What may stand behind the operands.
-enum Attribute : std::uint32_t {
-  has_type = 1,
-  has_rank = 2,
-  has_axis = 4,
-  has_axes = 8,
-  has_to = 16,
-  has_by = 32,
-  has_items = 64,
-  has_bits = 128,
-  has_accumulate = 256,
-  has_ddof = 512,
-  has_outside = 1024,
-  has_beyond = 2048,
-  has_strong = 4096,
-  has_keepdims = 8192
-};
-constexpr const char* attribute_names[] = {"type", "rank",       "axis", "axes",    "to",     "by",     "items",
-                                           "bits", "accumulate", "ddof", "outside", "beyond", "strong", "keepdims"};
-
-struct Attributes {
-  std::uint32_t seen = 0;
-  DType type = DType::f32, accumulate = DType::f32;
-  std::int64_t number = 0;  ///< rank or axis
-  std::int64_t ddof = 0;
-  std::int64_t bits[2] = {0, 0};
-  std::int32_t outside = 0, beyond = 0;
-  std::vector<std::int64_t> list;  ///< axes, to, by or items
-};
 
 /// One line between its operands and its end.
 struct Line {
@@ -44,111 +16,9 @@ struct Line {
   Step step;
   std::vector<kiln_value> operands;
   std::vector<std::int64_t> numbers;
+  std::string_view callee;
   bool opens_function = false;
 };
-
-DType read_type(LineReader& line) {
-  const std::string_view name = line.word();
-  const std::optional<DType> type = dtype_of_name(name);
-  if (!type) line.fail("'{}' is no element type", name);
-  return *type;
-}
-
-std::int32_t read_name(LineReader& line, std::span<const Named> names) {
-  const std::string_view name = line.word();
-  const std::optional<std::int32_t> number = number_of(names, name);
-  if (number) return *number;
-  std::string known;
-  for (const Named& named : names) known += fmt::format("{}{}", known.empty() ? "" : ", ", named.name);
-  line.fail("'{}' is none of {}", name, known);
-}
-
-void read_bits(LineReader& line, std::int64_t* bits) {
-  const std::string_view digits = line.word();
-  if (!digits.starts_with("0x") || digits.size() < 3 || digits.size() > 34)
-    line.fail("bits are 0x and 1 to 32 hexadecimal digits");
-  const std::string_view all = digits.substr(2);
-  const std::size_t low = std::min<std::size_t>(16, all.size());
-  const auto read = [&](std::string_view part, std::int64_t& word) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value, 16);
-    if (error != std::errc() || end != part.data() + part.size()) line.fail("'{}' is no hexadecimal number", digits);
-    word = static_cast<std::int64_t>(value);
-  };
-  read(all.substr(all.size() - low), bits[0]);
-  if (all.size() > low) read(all.substr(0, all.size() - low), bits[1]);
-}
-
-/// An index, or start:stop:step of which each but the colons may be left out.
-void read_item(LineReader& line, std::vector<std::int64_t>& numbers) {
-  const auto absent = [&] { return line.starts_with(':') || line.starts_with(',') || line.starts_with(']'); };
-  const auto bound = [&] { return line.integer<std::int64_t>("a bound"); };
-  std::int64_t flags = 0, start = 0, stop = 0, step = 1;
-  if (!absent()) start = bound(), flags |= KILN_SLICE_HAS_START;
-  if (!line.take(':')) {
-    if (flags == 0) line.fail("an index or a range is expected{}", line.here());
-    flags |= KILN_SLICE_INDEX;
-  } else {
-    if (!absent()) stop = bound(), flags |= KILN_SLICE_HAS_STOP;
-    if (line.take(':') && !absent()) step = bound();
-  }
-  numbers.insert(numbers.end(), {flags, start, stop, step});
-}
-
-void read_value_of(LineReader& line, Attribute attribute, Attributes& to) {
-  const auto numbers = [&] {
-    line.list([&] {
-      if (to.list.size() == 64) line.fail("a list of more than 64 numbers");
-      to.list.push_back(line.integer<std::int64_t>("a number"));
-    });
-  };
-  switch (attribute) {
-    case has_type:
-      to.type = read_type(line);
-      return;
-    case has_accumulate:
-      to.accumulate = read_type(line);
-      return;
-    case has_rank:
-    case has_axis:
-      to.number = line.integer<std::int64_t>("a number");
-      return;
-    case has_ddof:
-      to.ddof = line.integer<std::int64_t>("a number");
-      return;
-    case has_bits:
-      return read_bits(line, to.bits);
-    case has_outside:
-      to.outside = read_name(line, outside_names());
-      return;
-    case has_beyond:
-      to.beyond = read_name(line, beyond_names());
-      return;
-    case has_items:
-      return line.list([&] {
-        if (to.list.size() == 64) line.fail("a slice of more than 16 items");
-        read_item(line, to.list);
-      });
-    default:
-      return numbers();
-  }
-}
-
-Attributes read_attributes(LineReader& line) {
-  Attributes result;
-  while (!line.at_end() && !line.starts_with('{')) {
-    const std::string_view name = line.word();
-    const auto* const found = std::find(std::begin(attribute_names), std::end(attribute_names), name);
-    if (found == std::end(attribute_names)) line.fail("'{}' is not known{}", name, line.here());
-    const auto attribute = static_cast<Attribute>(1u << (found - attribute_names));
-    if (result.seen & attribute) line.fail("{} stands twice", name);
-    result.seen |= attribute;
-    if (attribute == has_strong || attribute == has_keepdims) continue;
-    line.expect('=');
-    read_value_of(line, attribute, result);
-  }
-  return result;
-}
 
 /// Which attributes a step must have, and which it may.
 struct Allowed {
@@ -165,6 +35,8 @@ Allowed allowed_for(const Step& step) {
       return {has_type | has_bits, has_strong, 0, 0};
     case StepKind::operation:
       return {0, 0, 1, 3};
+    case StepKind::call:
+      return {has_function, 0, 1, 8};
     case StepKind::cast:
       return {has_type};
     case StepKind::index:
@@ -218,6 +90,7 @@ Step step_of(LineReader& line, std::string_view word) {
 /// Everything of the line as the step's own.
 void apply(const Attributes& attributes, Line& line) {
   Step& step = line.step;
+  line.callee = attributes.function;
   step.type = attributes.seen & has_accumulate ? attributes.accumulate : attributes.type;
   if (attributes.seen & has_strong) step.flags |= Step::strong;
   if (attributes.seen & has_keepdims) step.flags |= Step::keepdims;
@@ -265,7 +138,7 @@ Line read_line(LineReader& reader, std::size_t next) {
   line.step = step_of(reader, reader.word());
   if (reader.starts_with('%')) {
     do {
-      if (line.operands.size() == 6) reader.fail("more than 6 operands");
+      if (line.operands.size() == 8) reader.fail("more than 8 operands");
       line.operands.push_back(reader.value());
     } while (reader.take(','));
   }
@@ -292,7 +165,8 @@ Line read_line(LineReader& reader, std::size_t next) {
 
 class Parser {
  public:
-  Parser(kiln_graph& graph, std::string_view text) : graph_(graph), rest_(text) {}
+  Parser(kiln_graph& graph, std::string_view text, Functions functions)
+      : graph_(graph), rest_(text), functions_(functions) {}
 
   void parse() {
     LineReader first = next_line();
@@ -318,7 +192,14 @@ class Parser {
     const std::size_t end = std::min(rest_.find('\n'), rest_.size());
     const std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
-    return {line, ++number_};
+    ++number_;
+    for (std::string_view left = line; !left.empty();) {
+      const std::size_t bytes = first_utf8_character(left).bytes;
+      if (bytes == 0)
+        throw Fault(KILN_ERROR_PARSE, fmt::format("line {}: byte {} is not UTF-8", number_, line.size() - left.size()));
+      left.remove_prefix(bytes);
+    }
+    return {line, number_};
   }
   kiln_graph& current() { return function_ ? *function_ : graph_; }
 
@@ -336,7 +217,14 @@ class Parser {
       line.fail("{}", error.what());
     }
   }
+  std::shared_ptr<const UserFunction> function_named(const LineReader& reader, std::string_view name) const {
+    for (const kiln_function* const function : functions_)
+      if (function->function->name() == name) return function->function;
+    reader.fail("there is no function '{}'{}", name,
+                functions_.empty() ? ": kiln_graph_parse_with takes those of the host" : " among those given");
+  }
   void add(const LineReader& reader, Line& line, kiln_graph& to) {
+    if (line.step.kind == StepKind::call) line.step.callee = function_named(reader, line.callee);
     line.step.operands = line.operands;
     line.step.numbers = line.numbers;
     line.step.results = line.results;
@@ -375,6 +263,7 @@ class Parser {
 
   kiln_graph& graph_;
   std::string_view rest_;
+  Functions functions_;
   std::size_t number_ = 0;
   std::unique_ptr<kiln_graph> function_;  ///< that is being read
   Line opened_;                           ///< the line that it belongs to
@@ -382,6 +271,8 @@ class Parser {
 
 }  // namespace
 
-void parse_into(kiln_graph& graph, std::string_view text) { Parser(graph, text).parse(); }
+void parse_into(kiln_graph& graph, std::string_view text, Functions functions) {
+  Parser(graph, text, functions).parse();
+}
 
 }  // namespace kiln::dsl::c

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "dsl/c/fault.h"
+#include "dsl/c/function.h"
 #include "dsl/c/graph.h"
 #include "dsl/c/tables.h"
 
@@ -94,6 +95,8 @@ std::string attributes_of(const Step& step) {
       return " items=" + items_text(step.numbers);
     case StepKind::operation:
       return "";
+    case StepKind::call:
+      return fmt::format(" function=\"{}\"", step.callee->name());
     default:
       return " axes=" + list_text(step.numbers);
   }

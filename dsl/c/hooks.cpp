@@ -115,7 +115,7 @@ extern "C" {
 kiln_status kiln_set_allocator(const kiln_allocator* allocator) noexcept {
   return guarded("kiln_set_allocator", [&] {
     if (!allocator) return runtime::set_device_allocator(nullptr);
-    require_size(allocator->struct_size, sizeof *allocator, "allocator");
+    require_known(allocator, "allocator");
     if (!allocator->allocate || !allocator->deallocate) fail_argument("an allocator needs both of its functions");
     runtime::set_device_allocator(std::make_unique<HostDeviceAllocator>(*allocator).release());
   });
@@ -125,7 +125,7 @@ kiln_status kiln_set_host_allocator(const kiln_host_allocator* allocator) noexce
   return guarded("kiln_set_host_allocator", [&] {
     const HostMemory* memory = nullptr;
     if (allocator) {
-      require_size(allocator->struct_size, sizeof *allocator, "allocator");
+      require_known(allocator, "allocator");
       if (!allocator->allocate || !allocator->deallocate) fail_argument("an allocator needs both of its functions");
       memory = std::make_unique<HostMemory>(allocator->context, allocator->allocate, allocator->deallocate).release();
     }

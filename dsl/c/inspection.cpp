@@ -1,17 +1,8 @@
 // dsl/c/inspection.cpp -- kiln_inspect: what would be launched for given tensors.
-#include <kiln/inspect.h>
+#include "dsl/c/inspection.h"
 
 #include "dsl/c/kernel.h"
 #include "dsl/session.h"
-
-struct kiln_inspection {
-  kiln_inspection(const kiln::dsl::c::HostMemory& from, kiln::detail::Inspection* made) : memory(from), data(made) {}
-  ~kiln_inspection() { kiln::detail::destroy(data); }
-  kiln_inspection(const kiln_inspection&) = delete;
-  kiln_inspection& operator=(const kiln_inspection&) = delete;
-  kiln::dsl::c::HostMemory memory;
-  kiln::detail::Inspection* data;
-};
 
 using namespace kiln;
 using namespace kiln::dsl::c;
@@ -93,13 +84,7 @@ kiln_status kiln_inspect(kiln_kernel* kernel, const char* arch, const kiln_dl_te
       fail_argument("{} inputs are given, and the graph has {}", inputs ? input_count : 0, kernel->inputs.size());
     if (outputs && output_count != kernel->outputs.size())
       fail_argument("{} outputs are given, and the graph has {}", output_count, kernel->outputs.size());
-    detail::Inspection* const made = ::inspect(*kernel, arch, inputs, outputs);
-    try {
-      *inspection = make_object<kiln_inspection>(made);
-    } catch (...) {
-      detail::destroy(made);
-      throw;
-    }
+    *inspection = hand_out(::inspect(*kernel, arch, inputs, outputs));
   });
 }
 
@@ -113,8 +98,7 @@ kiln_status kiln_inspection_kernel(const kiln_inspection* inspection, std::size_
                                    kiln_kernel_info* info) noexcept {
   return guarded("kiln_inspection_kernel", [&] {
     require(inspection, "inspection");
-    require(info, "info");
-    require_size(info->struct_size, sizeof *info, "info");
+    require_writable(info, "info");
     const KernelInfo& found = kernel_of(*inspection, kernel);
     for (int i = 0; i < 3; ++i) {
       info->grid[i] = found.launch.grid[i];

@@ -88,10 +88,10 @@ kiln_status kiln_kernel_create(const kiln_graph* graph, const kiln_options* opti
     require(kernel, "kernel");
     detail::CodeOptions code;
     if (options) {
-      require_size(options->struct_size, sizeof *options, "options");
-      code.contract = options->no_contract == 0;
-      code.fast_math = options->fast_math != 0;
-      code.lineinfo = options->lineinfo != 0;
+      require_known(options, "options");
+      code.contract = !flag(options->no_contract, "options->no_contract");
+      code.fast_math = flag(options->fast_math, "options->fast_math");
+      code.lineinfo = flag(options->lineinfo, "options->lineinfo");
     }
     *kernel = make_object<kiln_kernel>(*graph, code);
   });

@@ -26,7 +26,6 @@ struct Operand {
 /// The device that a tensor says it is on; pinned and managed memory goes with the others.
 bool names_device(kiln_dl_device device);
 runtime::DeviceId device_named(kiln_dl_device device);
-DType element_type(kiln_dl_data_type type);
 kiln_dl_device dl_device(runtime::DeviceId device);
 
 /// A tensor of any description.
@@ -47,8 +46,13 @@ struct Role {
 };
 /// The tensor as an operand: checked, borrowed, nothing allocated once its layout is known.
 detail::Handle bind(Operand& operand, const TensorView& tensor, runtime::DeviceId device, Role role);
+/// The same of any type and rank. Pinned and managed memory is on `device`.
+detail::Handle bind_any(const kiln_dl_tensor& tensor, const char* name, runtime::DeviceId device);
 /// What handles of the host's memory have as their storage; nothing is counted or freed by it.
 detail::Storage* borrowed_storage(runtime::DeviceId device);
+
+/// Null: what kiln chooses.
+detail::LaunchControl launch_control(const kiln_launch_options* options);
 
 }  // namespace kiln::dsl::c
 

@@ -2,13 +2,37 @@
 #include <cstring>
 
 #include "dsl/array_memory.h"
+#include "dsl/c/function.h"
 #include "dsl/c/kernel.h"
 #include "dsl/c/managed.h"
+#include "dsl/c/recording.h"
+#include "dsl/c/scopes.h"
 #include "dsl/c/tables.h"
-#include "dsl/session.h"
 #include "dsl/short_list.h"
 
 namespace kiln::dsl::c {
+
+detail::LaunchControl launch_control(const kiln_launch_options* options) {
+  detail::LaunchControl control;
+  if (!options) return control;
+  require_known(options, "options");
+  require_zero(options->reserved, "options->reserved");
+  for (int i = 0; i < 3; ++i) {
+    control.grid[i] = options->grid[i];
+    control.block[i] = options->block[i];
+  }
+  // As {x} and {x, y} of C++: what is not given along y and z is 1.
+  for (unsigned* const extents : {control.grid, control.block})
+    for (int i = 1; i < 3; ++i)
+      if (extents[0] != 0 && extents[i] == 0) extents[i] = 1;
+  control.items = options->items;
+  control.shared_bytes = options->shared_bytes;
+  control.cluster = options->cluster;
+  control.cooperative = flag(options->cooperative, "options->cooperative");
+  control.tune = !flag(options->no_tune, "options->no_tune");
+  return control;
+}
+
 namespace {
 
 using detail::Handle;
@@ -70,12 +94,19 @@ class Operands {
     detail::LaunchControl control;
     control.stream = stream;
     control.has_stream = true;
+    launch(control);
+  }
+  void launch(const detail::LaunchControl& control) {
     detail::Call call = this->call();
     call.launch = &control;
     detail::execute(kernel_.site, call);
     // The host's threads may have failed where nobody could throw.
     if (const char* const failure = take_callback_failure()) [[unlikely]]
       throw Fault(KILN_ERROR_CALLBACK, failure);
+    for (const auto& callee : kernel_.program.callees()) {
+      note_captured_function(callee);
+      callee->check_host();
+    }
   }
 
  private:
@@ -119,22 +150,20 @@ void set_outputs(Operands& operands, const kiln_dl_tensor* const* outputs, std::
   }
 }
 
-/// Makes a device current for a scope; for results without operands.
-class DeviceScope {
- public:
-  explicit DeviceScope(runtime::DeviceId device) : previous_(current_device()) {
-    if (!(device == previous_)) set_current_device(device);
-  }
-  ~DeviceScope() {
-    thread_state().device = previous_;
-    thread_state().has_device = true;
-  }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-
- private:
-  runtime::DeviceId previous_;
-};
+/// kiln_launch with some control.
+void launch(kiln_kernel* kernel, const detail::LaunchControl& control, const kiln_dl_tensor* const* inputs,
+            std::size_t input_count, const void* const* scalars, std::size_t scalar_count,
+            const kiln_dl_tensor* const* outputs, std::size_t output_count) {
+  require(kernel, "kernel");
+  check_count("inputs", input_count, kernel->inputs.size(), static_cast<const void*>(inputs));
+  check_count("outputs", output_count, kernel->outputs.size(), static_cast<const void*>(outputs));
+  Operands operands(*kernel);
+  operands.set_scalars(scalars, scalar_count);
+  const runtime::DeviceId device = common_device(inputs, input_count, outputs, output_count);
+  set_inputs(operands, inputs, input_count, device);
+  set_outputs(operands, outputs, output_count, device);
+  operands.launch(control);
+}
 
 }  // namespace
 }  // namespace kiln::dsl::c
@@ -148,15 +177,34 @@ kiln_status kiln_launch(kiln_kernel* kernel, void* stream, const kiln_dl_tensor*
                         const void* const* scalars, std::size_t scalar_count, const kiln_dl_tensor* const* outputs,
                         std::size_t output_count) noexcept {
   return guarded("kiln_launch", [&] {
-    require(kernel, "kernel");
-    check_count("inputs", input_count, kernel->inputs.size(), static_cast<const void*>(inputs));
-    check_count("outputs", output_count, kernel->outputs.size(), static_cast<const void*>(outputs));
-    Operands operands(*kernel);
-    operands.set_scalars(scalars, scalar_count);
-    const runtime::DeviceId device = common_device(inputs, input_count, outputs, output_count);
-    set_inputs(operands, inputs, input_count, device);
-    set_outputs(operands, outputs, output_count, device);
-    operands.launch(stream);
+    detail::LaunchControl control;
+    control.stream = stream;
+    control.has_stream = true;
+    launch(kernel, control, inputs, input_count, scalars, scalar_count, outputs, output_count);
+  });
+}
+
+kiln_status kiln_launch_with(kiln_kernel* kernel, const kiln_launch_options* options, void* stream,
+                             const kiln_dl_tensor* const* inputs, std::size_t input_count, const void* const* scalars,
+                             std::size_t scalar_count, const kiln_dl_tensor* const* outputs,
+                             std::size_t output_count) noexcept {
+  return guarded("kiln_launch_with", [&] {
+    detail::LaunchControl control = launch_control(options);
+    control.stream = stream;
+    control.has_stream = true;
+    launch(kernel, control, inputs, input_count, scalars, scalar_count, outputs, output_count);
+  });
+}
+
+kiln_status kiln_launch_by(const kiln_launch_call* call) noexcept {
+  return guarded("kiln_launch_by", [&] {
+    require(call, "call");
+    require_known(call, "call");
+    detail::LaunchControl control = launch_control(call->options);
+    control.stream = call->stream;
+    control.has_stream = true;
+    launch(call->kernel, control, call->inputs, call->input_count, call->scalars, call->scalar_count, call->outputs,
+           call->output_count);
   });
 }
 

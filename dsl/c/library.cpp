@@ -32,8 +32,7 @@ kiln_status kiln_device_count(std::size_t* count) noexcept {
 
 kiln_status kiln_device_at(std::size_t position, kiln_device_info* info) noexcept {
   return guarded("kiln_device_at", [&] {
-    require(info, "info");
-    require_size(info->struct_size, sizeof *info, "info");
+    require_writable(info, "info");
     const std::vector<runtime::DeviceInfo>& devices = runtime::devices();
     if (position >= devices.size()) fail_argument("device {} of {}", position, devices.size());
     info->device = dl_device(devices[position].id);
@@ -89,8 +88,7 @@ int32_t kiln_compile_mode(void) noexcept { return static_cast<std::int32_t>(runt
 
 kiln_status kiln_cache_get_stats(kiln_cache_stats* stats) noexcept {
   return guarded("kiln_cache_get_stats", [&] {
-    require(stats, "stats");
-    require_size(stats->struct_size, sizeof *stats, "stats");
+    require_writable(stats, "stats");
     const runtime::CacheCounters counters = runtime::cache_counters();
     const tool::CacheState state = tool::cache_state();
     *stats = {.struct_size = stats->struct_size,

@@ -16,6 +16,7 @@
 namespace kiln::dsl::c {
 
 class Program;
+class UserFunction;
 
 enum class StepKind : std::uint8_t {
   input,      ///< numbers: rank
@@ -38,7 +39,8 @@ enum class StepKind : std::uint8_t {
   squeeze,
   unsqueeze,
   flip,
-  slice  ///< numbers: flags, start, stop, step of each item
+  slice,  ///< numbers: flags, start, stop, step of each item
+  call    ///< callee
 };
 
 /// One call, and what it was given.
@@ -53,6 +55,7 @@ struct Step {
   std::span<const kiln_value> operands = {};
   std::span<const std::int64_t> numbers = {};
   std::shared_ptr<const Program> function = nullptr;
+  std::shared_ptr<const UserFunction> callee = nullptr;
   detail::Where where = {};
 };
 
@@ -64,6 +67,7 @@ class Program {
         operands_(HostAllocator<kiln_value>(memory)),
         numbers_(HostAllocator<std::int64_t>(memory)),
         functions_(HostAllocator<std::shared_ptr<const Program>>(memory)),
+        callees_(HostAllocator<std::shared_ptr<const UserFunction>>(memory)),
         outputs_(HostAllocator<kiln_value>(memory)),
         name_(HostAllocator<char>(memory)) {}
 
@@ -75,6 +79,8 @@ class Program {
 
   void add_output(kiln_value value) { outputs_.push_back(value); }
   std::span<const kiln_value> outputs() const { return outputs_; }
+  /// The function of each call.
+  std::span<const std::shared_ptr<const UserFunction>> callees() const { return callees_; }
   /// Null without a name.
   const char* name() const { return name_.empty() ? nullptr : name_.c_str(); }
   void set_name(const char* name) { name_.assign(name); }
@@ -87,13 +93,14 @@ class Program {
     std::uint32_t flags, results;
     std::uint32_t first_operand, operand_count;
     std::uint32_t first_number, number_count;
-    std::uint32_t function;  ///< position + 1, or 0
+    std::uint32_t function, callee;  ///< position + 1, or 0
     detail::Where where;
   };
   std::vector<Row, HostAllocator<Row>> rows_;
   std::vector<kiln_value, HostAllocator<kiln_value>> operands_;
   std::vector<std::int64_t, HostAllocator<std::int64_t>> numbers_;
   std::vector<std::shared_ptr<const Program>, HostAllocator<std::shared_ptr<const Program>>> functions_;
+  std::vector<std::shared_ptr<const UserFunction>, HostAllocator<std::shared_ptr<const UserFunction>>> callees_;
   std::vector<kiln_value, HostAllocator<kiln_value>> outputs_;
   std::basic_string<char, std::char_traits<char>, HostAllocator<char>> name_;
 };

@@ -7,6 +7,7 @@
 
 #include "codegen/ir/op_info.h"
 #include "dsl/c/fault.h"
+#include "dsl/c/function.h"
 #include "dsl/c/tables.h"
 #include "dsl/shapes.h"
 
@@ -92,6 +93,8 @@ void Replay::play(const Step& step) {
       return take(step);
     case StepKind::shift:
       return shift(step);
+    case StepKind::call:
+      return call(step);
     default:
       return view(step);
   }
@@ -132,7 +135,7 @@ void Replay::operation(const Step& step) {
   const detail::OpInfo& info = detail::op_info(op);
   const std::size_t count = step.operands.size();
   if (count != info.arity)
-    fail_argument("kl::{} takes {} operands, not {}{}", info.name, info.arity, count, place(step.where));
+    fail_argument("{} takes {} operands, not {}{}", info.name, info.arity, count, place(step.where));
   detail::OperandType types[3];
   for (std::size_t i = 0; i < count; ++i) types[i] = operand_type(step.operands[i]);
   const detail::Resolution r = detail::resolve(op, types, static_cast<unsigned>(count));
@@ -143,9 +146,27 @@ void Replay::operation(const Step& step) {
   for (std::size_t i = 0; i < count; ++i) nodes[i] = node_as(step.operands[i], r.operands[i], step.where);
   const NodeId result = recorder_.operation(op, r.result, nodes, static_cast<unsigned>(count), step.where);
   if (r.fault != detail::Fault::none)
-    fail<TypeError>("kl::{} is not defined for operands of type {}{}", info.name, kiln::name_of(r.operands[count - 1]),
+    fail<TypeError>("{} is not defined for operands of type {}{}", info.name, kiln::name_of(r.operands[count - 1]),
                     place(step.where));
   add_node(result, r.weak);
+}
+
+void Replay::call(const Step& step) {
+  const UserFunction& function = *step.callee;
+  const std::size_t count = step.operands.size();
+  if (count != function.parameters().size())
+    fail_argument("function {} takes {} operands, not {}{}", function.name(), function.parameters().size(), count,
+                  place(step.where));
+  std::vector<NodeId> nodes;
+  for (std::size_t i = 0; i < count; ++i) {
+    const kiln_value operand = step.operands[i];
+    const DType wanted = function.parameters()[i];
+    if (kind_of(type(operand)) > kind_of(wanted))
+      fail<TypeError>("operand {} of function {} is of type {}{}, and its parameter of type {}: cast it", i,
+                      function.name(), kiln::name_of(type(operand)), place(step.where), kiln::name_of(wanted));
+    nodes.push_back(node_as(operand, wanted, step.where));
+  }
+  add_node(detail::record_call(recorder_, function.slot(), nodes.data(), static_cast<unsigned>(count), step.where));
 }
 
 /// The C-order number of each element of `like` counts; random numbers depend on it and on the key alone.

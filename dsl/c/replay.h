@@ -57,6 +57,7 @@ class Replay {
   void constant(const Step& step);
   void operation(const Step& step);
   void random(const Step& step);
+  void call(const Step& step);
   void reduce(const Step& step);
   void join(const Step& step);
   void take(const Step& step);

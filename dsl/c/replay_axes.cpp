@@ -193,6 +193,9 @@ void Replay::view(const Step& step) {
     axes(rank), kind = detail::ViewKind::transpose;
   } else if (step.kind == StepKind::reshape) {
     extents(-1), kind = detail::ViewKind::reshape;
+    if (std::count(step.numbers.begin(), step.numbers.end(), -1) > 1)
+      fail<ShapeError>("reshape to more than one extent of -1{}; only one can follow from the others",
+                       place(step.where));
   } else if (step.kind == StepKind::broadcast_to) {
     extents(0), kind = detail::ViewKind::broadcast_to;
   } else if (step.kind == StepKind::squeeze) {
@@ -208,7 +211,10 @@ void Replay::view(const Step& step) {
     fail<ShapeError>("a slice with {} items of a value of rank {}{}", step.numbers.size() / 4, rank, place(step.where));
   }
   for (int i = 0; step.kind == StepKind::slice && i + 3 < count; i += 4) {
-    if ((step.numbers[i] & ~std::int64_t{7}) != 0) fail_argument("{} are no flags of a slice", step.numbers[i]);
+    const std::int64_t flags = step.numbers[i];
+    constexpr std::int64_t index = KILN_SLICE_INDEX | KILN_SLICE_HAS_START;
+    if ((flags & ~std::int64_t{7}) != 0 || ((flags & KILN_SLICE_INDEX) && flags != index))
+      fail_argument("{} are no flags of a slice: an index has KILN_SLICE_INDEX and KILN_SLICE_HAS_START", flags);
     if ((step.numbers[i] & KILN_SLICE_INDEX) == 0 && step.numbers[i + 3] == 0)
       fail<ShapeError>("a slice with a step of 0{}", place(step.where));
   }

@@ -56,9 +56,10 @@ constexpr Named beyonds[] = {{KILN_BEYOND_clamp, "clamp"},
                              {KILN_BEYOND_fill, "fill"}};
 
 // Steps by StepKind.
-constexpr const char* words[] = {"input",     "scalar",  "constant",     nullptr,     "cast",      "index", "extent",
-                                 nullptr,     nullptr,   nullptr,        "reduce_by", "scan_by",   nullptr, "shift",
-                                 "transpose", "reshape", "broadcast_to", "squeeze",   "unsqueeze", "flip",  "slice"};
+constexpr const char* words[] = {"input",     "scalar", "constant",  nullptr,   "cast",         "index",
+                                 "extent",    nullptr,  nullptr,     nullptr,   "reduce_by",    "scan_by",
+                                 nullptr,     "shift",  "transpose", "reshape", "broadcast_to", "squeeze",
+                                 "unsqueeze", "flip",   "slice",     "call"};
 
 }  // namespace
 
@@ -113,7 +114,7 @@ static_assert(static_cast<int>(detail::Reducing::cummin) - static_cast<int>(deta
 const char* word_of(StepKind kind) { return words[static_cast<int>(kind)]; }
 
 std::optional<StepKind> kind_of_word(std::string_view word) {
-  for (int kind = 0; kind <= static_cast<int>(StepKind::slice); ++kind)
+  for (int kind = 0; kind <= static_cast<int>(StepKind::call); ++kind)
     if (words[kind] && word == words[kind]) return static_cast<StepKind>(kind);
   return std::nullopt;
 }

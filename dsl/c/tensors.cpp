@@ -9,9 +9,9 @@
 #include "dsl/array_memory.h"
 #include "dsl/c/kernel.h"
 #include "dsl/c/managed.h"
+#include "dsl/c/scopes.h"
 #include "dsl/c/tables.h"
 #include "dsl/foreign.h"
-#include "dsl/session.h"
 
 namespace kiln::dsl::c {
 
@@ -49,21 +49,21 @@ void ManagedResults::hand_over(kiln_dl_managed_tensor_versioned** tensors) noexc
   for (std::size_t i = 0; i < made_.size(); ++i) tensors[i] = &std::exchange(made_[i], nullptr)->tensor;
 }
 
+detail::Handle bind_any(const kiln_dl_tensor& tensor, const char* name, runtime::DeviceId device) {
+  const TensorView view = view_of(tensor);
+  Operand operand(view.type, -1);
+  return bind(operand, view, names_device(tensor.device) ? device_named(tensor.device) : device, {name, 0});
+}
+
 namespace {
 
-/// The tensor as an operand that may have any type and rank.
-detail::Handle bind_any(const kiln_dl_tensor* tensor, const char* name, runtime::DeviceId device) {
-  const TensorView view = view_of(*tensor);
-  Operand operand(view.type, -1);
-  return bind(operand, view, device, {name, 0});
-}
 runtime::DeviceId device_of_tensor(const kiln_dl_tensor* tensor) {
   return names_device(tensor->device) ? device_named(tensor->device) : current_device();
 }
 
 /// For copies of whole tensors; the size of its elements must be that of the host's memory.
 detail::Handle bind_packed(const kiln_dl_tensor* tensor, std::size_t bytes) {
-  const detail::Handle handle = bind_any(tensor, "tensor", device_of_tensor(tensor));
+  const detail::Handle handle = bind_any(*tensor, "tensor", current_device());
   const detail::Layout& layout = *handle.layout;
   if (!layout.contiguous) fail<ShapeError>("the tensor is not in C order without gaps");
   const std::size_t needed = static_cast<std::size_t>(layout.size) * size_of(layout.dtype);
@@ -77,23 +77,6 @@ runtime::Backend& backend_to_copy(const detail::Handle& handle, void* stream) {
     fail<DeviceError>("a copy to or from host memory cannot be captured into a graph; copy before or after");
   return backend;
 }
-
-/// Sends the work of this thread on a device to a stream for a scope.
-class StreamScope {
- public:
-  StreamScope(runtime::DeviceId device, void* stream) : device_(device), previous_(current_stream(device)) {
-    set_current_stream(device, stream);
-  }
-  ~StreamScope() {
-    if (device_.kind != runtime::DeviceKind::cpu) thread_state().streams[device_.index] = previous_;
-  }
-  StreamScope(const StreamScope&) = delete;
-  StreamScope& operator=(const StreamScope&) = delete;
-
- private:
-  runtime::DeviceId device_;
-  runtime::NativeStream previous_;
-};
 
 void check_scatter(detail::Scattering operation, DType target, DType indices, DType updates) {
   if (!is_integer(indices)) fail<TypeError>("indices are integers, not {}", kiln::name_of(indices));
@@ -122,11 +105,8 @@ void scatter(std::int32_t operation, void* stream, const kiln_dl_tensor* target,
              const kiln_dl_tensor* indices, const kiln_dl_tensor* updates) {
   const auto kind = static_cast<detail::Scattering>(operation - KILN_SCATTER_add);
   const runtime::DeviceId device = device_of_tensor(target);
-  const auto bound = [device](const kiln_dl_tensor* tensor, const char* name) {
-    return bind_any(tensor, name, names_device(tensor->device) ? device_named(tensor->device) : device);
-  };
-  detail::Handle to = bound(target, "target");
-  const detail::Handle at = bound(indices, "indices"), from = bound(updates, "updates");
+  detail::Handle to = bind_any(*target, "target", device);
+  const detail::Handle at = bind_any(*indices, "indices", device), from = bind_any(*updates, "updates", device);
   check_scatter(kind, to.layout->dtype, at.layout->dtype, from.layout->dtype);
   const auto slot = [](const detail::Handle& handle) { return __builtin_bit_cast(detail::Slot, handle); };
   const detail::Slot slots[] = {slot(at), slot(from)};

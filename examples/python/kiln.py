@@ -9,71 +9,22 @@
 
 Calls run on the current stream of the arrays' library (or stream=...), copy nothing and wait for nothing. Python numbers are
 run-time parameters: another value compiles nothing. Keyword arguments are constants of the trace. LIBKILN names libkiln.so
-where the loader does not find it. kiln_arrays.py beside this file reads and makes the arrays.
+where the loader does not find it. The files beside this one: kiln_values.py is the graph, kiln_arrays.py reads
+arrays, kiln_results.py makes them, kiln_calls.py makes calls short.
 """
 import ctypes as C
 import functools
-import struct
 from operator import index as _index
 
 import kiln_arrays as arrays
-from kiln_arrays import SLOT as _SLOT, SLOTS as _SLOTS, Error, Scratch as _Scratch
-from kiln_arrays import check as _check, lib as _lib, scalar as _scalar
-
-DTYPES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 "
-          "complex128").split()
-_REDUCTIONS = "sum prod max min mean var std any all argmax argmin norm logsumexp count_nonzero".split()
-_SCANS = "cumsum cumprod cummax cummin".split()
-_SIZES = {6: (0, 8, 8), 0: (1, 8, 64), 1: (5, 8, 64), 2: (9, 16, 16), 4: (10, 16, 16), 5: (13, 64, 128)}
-_DTYPE_OF = {(code, bits << i): first + i for code, (first, bits, last) in _SIZES.items() for i in range(4) if bits << i <= last}
-_DTYPE_OF.update({(2, 32): 11, (2, 64): 12})
+import kiln_calls as calls
+import kiln_results as results
+from kiln_arrays import Error, check as _check, lib as _lib
+from kiln_calls import MISS as _MISS, step_by_step as _step_by_step
+from kiln_values import DTYPES, DTYPE_OF, REDUCTIONS, SCANS, Expression, Value, dtype_name
 
 
-class _ReduceOptions(C.Structure):
-    _fields_ = [("struct_size", C.c_size_t), ("axes", C.c_void_p), ("count", C.c_size_t), ("keepdims", C.c_int32),
-                ("accumulate", C.c_int32), ("uses_accumulate", C.c_int32), ("reserved", C.c_int32), ("ddof", C.c_int64)]
-
-
-def _list(kind, items):
-    items, half = tuple(map(_index, items)), 1 << 8 * C.sizeof(kind) - 1
-    if not all(-half <= item < half for item in items):
-        raise OverflowError(f"one of {items} is too large for a number of {8 * C.sizeof(kind)} bits")
-    return (kind * len(items))(*items), C.c_size_t(len(items))
-
-
-def _dtype_name(dtype):
-    """Of a name, a Python type, or what NumPy, PyTorch, CuPy and JAX have for one."""
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
-    name = {"int": "int64", "float": "float64", "complex": "complex128", "bool_": "bool"}.get(name, name)
-    if name not in DTYPES:
-        raise TypeError(f"kiln has no elements of type {name}; it has {', '.join(DTYPES)}")
-    return name
-
-
-# ------------------------------------------------------------------ expressions
-class Expression:
-    """What operators and functions make: a value of a traced function, or a lazy expression over arrays."""
-    __array_ufunc__ = None  # NumPy leaves operators to us
-    __hash__ = object.__hash__
-    __iter__ = None  # else Python would ask for x[0], x[1], ... without end
-    T = property(lambda self: self._make("transpose", (self,), ()))
-
-    def __getitem__(self, items): return self._make("slice", (self,), items if isinstance(items, tuple) else (items,))
-    def __bool__(self): raise TypeError("a value has many elements: use kiln.where(condition, a, b)")
-    def astype(self, dtype): return self._make("cast", (self,), _dtype_name(dtype))
-
-
-for _name in "transpose reshape squeeze unsqueeze flip".split():
-    setattr(Expression, _name, lambda self, *numbers, _n=_name: self._make(
-        _n, (self,), tuple(numbers[0]) if len(numbers) == 1 and isinstance(numbers[0], (tuple, list)) else numbers))
-for _name, _op in {**{n: n for n in "add sub mul pow eq ne lt le gt ge neg abs".split()}, "truediv": "true_divide",
-                   "floordiv": "floor_divide", "mod": "remainder", "and": "bit_and", "or": "bit_or", "xor": "bit_xor",
-                   "lshift": "shl", "rshift": "shr", "invert": "bit_not"}.items():
-    setattr(Expression, f"__{_name}__", lambda self, *other, _n=_op: self._make(_n, (self, *other)))
-    if _name not in "eq ne lt le gt ge neg abs invert".split():
-        setattr(Expression, f"__r{_name}__", lambda self, other, _n=_op: self._make(_n, (other, self)))
-
-
+# ------------------------------------------------------------------ functions
 def _reduced(axis=None, keepdims=False, *, ddof=0):
     axes = axis if axis is None else tuple(map(_index, axis)) if isinstance(axis, (tuple, list)) else (_index(axis),)
     if axes == ():
@@ -92,65 +43,66 @@ def __getattr__(name):  # kiln.exp, kiln.where, kiln.sum, ...: whatever this lib
         raise AttributeError(name)
 
     def function(*operands, **settings):
-        made = next((o for o in operands if isinstance(o, Expression)), None)
-        joins = name in _REDUCTIONS or name in _SCANS
-        if made is None or (joins and made is not operands[0]):
-            raise TypeError(f"kiln.{name} takes values of a traced function, or kiln.array(x)")
+        joins = name in REDUCTIONS or name in SCANS
+        made = _expression(name, *(operands[:1] if joins else operands))
         if joins:
-            return made._make(name, operands[:1], *(_reduced if name in _REDUCTIONS else _scanned)(*operands[1:], **settings))
+            return made._make(name, operands[:1], *(_reduced if name in REDUCTIONS else _scanned)(*operands[1:], **settings))
         if settings:
             raise TypeError(f"kiln.{name} has no {'=, '.join(settings)}=")
         return made._make(name, operands)
     return function
 
 
-class Value(Expression):
-    """A value of the graph that a function is traced into."""
-
-    def __init__(self, graph, number):
-        self._graph, self._number = graph, number
-
-    def _emit(self, function, *arguments):
-        result = C.c_uint32()
-        _check(getattr(_lib, function)(self._graph, *arguments, C.byref(result)))
-        return Value(self._graph, result.value)
-
-    def extent(self, axis=-(2**31)):
-        """The length of an axis, or the number of elements: a number that each launch may change."""
-        return self._emit("kiln_graph_extent", C.c_uint32(self._number), C.c_int32(*_list(C.c_int32, (axis,))[0]))
-
-    def _number_of(self, operand):
-        if isinstance(operand, Value):
-            if operand._graph is not self._graph:
-                raise TypeError("a value of another traced function, or of another call of it")
-            return operand._number
-        dtype, number = _scalar(operand)
-        return self._emit("kiln_graph_constant", C.c_int32(dtype), C.byref(number), C.c_int32(0))._number
-
-    def _make(self, name, operands, *settings):
-        me = C.c_uint32(self._number)
-        if name in _REDUCTIONS:
-            axes, (numbers, count) = settings[0], _list(C.c_int32, settings[0] or ())
-            options = _ReduceOptions(C.sizeof(_ReduceOptions), None if axes is None else C.addressof(numbers), count.value,
-                                     settings[1], 0, 0, 0, *_list(C.c_int64, settings[2:])[0])
-            return self._emit("kiln_graph_reduce", C.c_int32(1 + _REDUCTIONS.index(name)), me, C.byref(options))
-        if name in _SCANS:
-            if settings[0] is None:  # as NumPy: over the elements in C order
-                return self._make("reshape", (), (-1,))._make(name, (), (0,))
-            axis, _ = _list(C.c_int32, settings[0])
-            return self._emit("kiln_graph_scan", C.c_int32(1 + _SCANS.index(name)), me, C.c_int32(*axis))
-        if name == "cast":
-            return self._emit("kiln_graph_cast", me, C.c_int32(DTYPES.index(settings[0])))
-        if name in ("transpose", "reshape", "squeeze", "unsqueeze", "flip"):
-            return self._emit(f"kiln_graph_{name}", me, *_list(C.c_int64 if name == "reshape" else C.c_int32, settings[0]))
-        if name == "slice":  # flags: 1 index, 2 has a start, 4 has a stop
-            items = [((i.start is not None) * 2 + (i.stop is not None) * 4, i.start or 0, i.stop or 0,
-                      1 if i.step is None else i.step) if isinstance(i, slice) else (3, i, 0, 1) for i in settings[0]]
-            return self._emit("kiln_graph_slice", me, _list(C.c_int64, sum(items, ()))[0], C.c_size_t(len(items)))
-        numbers = _list(C.c_uint32, map(self._number_of, operands))
-        return self._emit("kiln_graph_operation_by_name", name.encode(), *numbers)
+_OUTSIDE, _BEYOND = "missing clip wrap".split(), "clamp wrap reflect symmetric fill".split()
 
 
+def _expression(name, *operands):
+    made = next((o for o in operands if isinstance(o, Expression)), None)
+    if made is None:
+        raise TypeError(f"kiln.{name} takes values of a traced function, or kiln.array(x)")
+    return made
+
+
+def _one_of(names, word):
+    if word not in names:
+        raise ValueError(f"mode={word!r} is none of {', '.join(names)}")
+    return 1 + names.index(word)
+
+
+def take(source, indices, axis=None, mode="missing"):
+    """NumPy's take. An index outside gives NaN, 0 or False (missing), the nearest element (clip), or counts round (wrap)."""
+    settings = (2, 0) if axis is None else (1, _index(axis))
+    return _expression("take", source, indices)._make("take", (source, indices), *settings, _one_of(_OUTSIDE, mode))
+
+
+def take_along_axis(source, indices, axis, mode="missing"):
+    return _expression("take_along_axis", source, indices)._make("take", (source, indices), 3, _index(axis), _one_of(_OUTSIDE, mode))
+
+
+def shift(x, by, mode="clamp", fill=None):
+    """result[i, j] = x[i - by[0], j - by[1]]; beyond the ends what `mode` says: clamp wrap reflect symmetric, or fill=."""
+    mode = mode if fill is None else "fill"
+    if mode == "fill" and fill is None:
+        raise ValueError("mode='fill' needs fill=")
+    by = tuple(map(_index, by if isinstance(by, (tuple, list)) else (by,)))
+    return _expression("shift", x)._make("shift", (x,) if fill is None else (x, fill), by, _one_of(_BEYOND, mode))
+
+
+def index(x, axis):
+    """The coordinate of each element along an axis: int64."""
+    return _expression("index", x)._make("index", (x,), _index(axis))
+
+
+def uniform(like, key, dtype="float32"):
+    """Random numbers of the shape of `like`, in [0, 1), the same on every device for a key; normal: mean 0, variance 1."""
+    return _expression("uniform", like)._make("random", (like, key), 1, dtype_name(dtype))
+
+
+def normal(like, key, dtype="float32"):
+    return _expression("normal", like)._make("random", (like, key), 2, dtype_name(dtype))
+
+
+# ------------------------------------------------------------------ expressions over arrays
 class Lazy(Expression):
     """An expression over arrays that are there, made by kiln.array(x) and operators; eval() computes it as one kernel."""
     _compiled = {}
@@ -185,7 +137,7 @@ class Lazy(Expression):
         return self._compiled.setdefault(repr(steps), Jit(replay, "expression"))(*leaves, out=out, stream=stream)
 
 
-_OF_ONE = {*_REDUCTIONS, *_SCANS, "cast", "transpose", "reshape", "squeeze", "unsqueeze", "flip", "slice"}
+_OF_ONE = {*REDUCTIONS, *SCANS, "cast", "transpose", "reshape", "squeeze", "unsqueeze", "flip", "slice"}
 
 
 def array(x):
@@ -202,17 +154,13 @@ def _constant(name, value):
     return name, type(value), repr(value) if isinstance(value, (bool, int, float, complex, str)) else value
 
 
-_scratch, _numbers, readers = [], {float, int, bool, complex}, arrays.readers
-_kind = struct.Struct("=iBB").unpack_from
-
-
 class Jit:
     """A function of values, compiled for each combination of types and ranks that it is called with."""
 
     def __init__(self, function, name=None):
         function = function._function if isinstance(function, Jit) else function
         functools.update_wrapper(self, function)
-        self._function, self._kernels = function, {}
+        self._function, self._kernels, self._plans, self._bound = function, {}, {}, {}
         self._name = name or getattr(function, "__name__", type(function).__name__)
 
     def __reduce__(self):  # copied and pickled as functions are: by name
@@ -223,64 +171,38 @@ class Jit:
             destroy(kernel)
 
     def __call__(self, *arguments, out=None, stream=None, **constants):
+        if constants:
+            return self._with(constants)(*arguments, out=out, stream=stream)
         if hasattr(stream, "__cuda_stream__"):
             stream = arrays.kept_stream(stream, None)
-        if len(arguments) + (len(out) if isinstance(out, (tuple, list)) else 1) > _SLOTS:
-            raise Error(f"more than {_SLOTS} arrays in one call")
-        scratch = _scratch.pop() if _scratch else _Scratch()
-        key, scalars, alive, count, at, like = [], [], [], 0, scratch.base, None
-        for x in arguments:
-            kind = type(x)
-            if kind in _numbers:
-                dtype, number = _scalar(x)
-                scalars.append(number)
-                key.append(dtype)
-                continue
-            read = readers.get(kind) or arrays.reader_of(kind)
-            keep, _, stream = read(x, at, stream)
-            alive.append(keep)
-            key.append(_kind(scratch.memory, at - scratch.base + 16))
-            like, count, at = x if like is None else like, count + 1, at + _SLOT
-        signature = tuple(key) if not constants else (*key, *(_constant(*c) for c in sorted(constants.items())))
-        kernel, results = self._kernels.get(signature) or self._trace(signature, key, constants)
-        numbers = (C.c_void_p * len(scalars))(*map(C.addressof, scalars)) if scalars else None
-        if out is None:
-            made = (C.c_void_p * results)()
-            _check(_lib.kiln_launch_new(kernel, stream, scratch.pointers, count, numbers, len(scalars), made, results))
-            given = [arrays.Result(m, stream) for m in made]
-            given = tuple(arrays.give(r, like) for r in given)
-            out = given[0] if results == 1 else given
-        else:
-            targets, first = out if isinstance(out, (tuple, list)) else (out,), scratch.outputs + 8 * count
-            for target in targets:
-                kind = type(target)
-                read = readers.get(kind) or arrays.reader_of(kind)
-                keep, read_only, stream = read(target, at, stream)
-                if read_only:
-                    raise Error(f"an array given as out= {'is read-only' if read_only is True else read_only}")
-                alive.append(keep)
-                at += _SLOT
-            _check(_lib.kiln_launch(kernel, stream, scratch.pointers, count, numbers, len(scalars), first, len(targets)))
-            for target in targets:
-                if type(target) in arrays.written:
-                    arrays.written[type(target)](target)
-        _scratch.append(scratch)
-        return out
+        plan = self._plans.get((type(out), *map(type, arguments)))
+        if plan is not None:
+            done = plan.call(*arguments, out, stream)
+            if done is not _MISS:
+                return done
+        return _step_by_step(self, arguments, out, stream)
 
-    def _trace(self, signature, key, constants):
+    def _with(self, constants):
+        """The function of the other arguments."""
+        key = tuple(_constant(*c) for c in sorted(constants.items()))
+        return self._bound.get(key) or self._bound.setdefault(
+            key, Jit(functools.partial(self._function, **constants), self._name))
+
+    def _trace(self, signature):
+        """`signature`: kiln's types of numbers; rank, type code and bits of arrays."""
         graph, kernel, values = C.c_void_p(), C.c_void_p(), []
         _check(_lib.kiln_graph_create(C.byref(graph)))
         try:
             _check(_lib.kiln_graph_set_name(graph, self._name.strip("<>").encode()))
             start = Value(graph, 0)
-            for kind in key:
+            for kind in signature:
                 if isinstance(kind, int):
                     values.append(start._emit("kiln_graph_scalar", C.c_int32(kind), C.c_int32(0)))
-                elif kind[1:] in _DTYPE_OF:
-                    values.append(start._emit("kiln_graph_input", C.c_int32(_DTYPE_OF[kind[1:]]), C.c_int32(kind[0])))
+                elif kind[1:] in DTYPE_OF:
+                    values.append(start._emit("kiln_graph_input", C.c_int32(DTYPE_OF[kind[1:]]), C.c_int32(kind[0])))
                 else:
                     raise Error(f"kiln has no elements of DLPack's type code {kind[1]} with {kind[2]} bits")
-            outputs = self._function(*values, **constants)
+            outputs = self._function(*values)
             outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
             for output in outputs:
                 if not isinstance(output, Value) or output._graph is not graph:

@@ -1,9 +1,9 @@
-"""examples/python/kiln_arrays.py -- arrays of NumPy, PyTorch, CuPy, JAX and Numba as DLPack's tensors, and back: for kiln.py.
+"""examples/python/kiln_arrays.py -- arrays of NumPy, PyTorch, CuPy, JAX and Numba as DLPack's tensors: for kiln.py.
 
 Read through DLPack's table of C functions where the library has it (no capsule, no synchronisation, its current stream),
-else through NumPy's or CUDA's array interface or a DLPack capsule.
+else through NumPy's or CUDA's array interface or a DLPack capsule. kiln_calls.py keeps what was read, and only looks at the
+attributes that QUICK names in later calls.
 """
-import atexit
 import collections
 import ctypes as C
 import functools
@@ -15,12 +15,14 @@ lib, _py = C.CDLL(os.environ.get("LIBKILN", "libkiln.so.0")), C.pythonapi
 lib.kiln_last_error.restype = C.c_char_p
 lib.kiln_launch.argtypes = [C.c_void_p, C.c_void_p, *[C.c_void_p, C.c_size_t] * 3]
 lib.kiln_launch_new.argtypes = lib.kiln_launch.argtypes
+lib.kiln_launch_by.argtypes = [C.c_void_p]
 lib.kiln_stream_order.argtypes = [C.c_int64, C.c_void_p, C.c_void_p]  # a kiln_dl_device is passed in one register
-_CPU, _CUDA, SLOTS = 1, 2, 32  # the last: tensors of one call
-_TENSOR = struct.Struct("=QiiiBBHQQQ")  # DLTensor: data, device type and number, ndim, code, bits, lanes, shape, strides, offset
-SLOT = _TENSOR.size + 16 * 8  # a tensor with its shape and strides
-_LETTERS = "iuf?Vcb"  # NumPy's kinds by DLPack's type codes; 3 is none
-_TYPESTR = {f"<{_LETTERS[c]}{b // 8}": (c, b) for c in (0, 1, 2, 5) for b in (8, 16, 32, 64, 128)}
+lib.kiln_release_after.argtypes = [C.c_int64, C.c_void_p, C.c_void_p, C.c_void_p]
+_CPU, CUDA, SLOTS = 1, 2, 32  # the last: tensors of one call
+TENSOR = struct.Struct("=QiiiBBHQQQ")  # DLTensor: data, device type and number, ndim, code, bits, lanes, shape, strides, offset
+SLOT = TENSOR.size + 16 * 8  # a tensor with its shape and strides
+LETTERS = "iuf?Vcb"  # NumPy's kinds by DLPack's type codes; 3 is none
+_TYPESTR = {f"<{LETTERS[c]}{b // 8}": (c, b) for c in (0, 1, 2, 5) for b in (8, 16, 32, 64, 128)}
 _TYPESTR.update({"|b1": (6, 8), "|i1": (0, 8), "|u1": (1, 8), "<V2": (4, 16)})
 _LIBRARIES = {"numpy", "torch", "cupy", "jax", "jaxlib", "numba", "numba_cuda"}
 readers = {}  # by class
@@ -34,7 +36,7 @@ class Error(RuntimeError):
 
 def check(status):
     if status:
-        raise Error(lib.kiln_last_error().decode())
+        raise Error(lib.kiln_last_error().decode(errors="replace"))
 
 
 def kept_stream(stream, attribute):
@@ -44,7 +46,7 @@ def kept_stream(stream, attribute):
 
 
 @functools.lru_cache(None)
-def _root(kind):
+def root_of(kind):
     """The library that a class is of, or that the class it derives from is of."""
     roots = [c.__module__.partition(".")[0] for c in kind.__mro__]
     return next((r for r in roots if r in _LIBRARIES), roots[0])
@@ -62,30 +64,33 @@ def scalar(number):
     raise TypeError(f"kiln takes arrays and Python numbers, not {kind.__name__}")
 
 
-class Scratch:
-    """Memory for the tensors of one call, and the addresses of all."""
-
-    def __init__(self):
-        self.memory = C.create_string_buffer(SLOT * SLOTS)
-        self.base = C.addressof(self.memory)
-        self.pointers = (C.c_void_p * SLOTS)(*range(self.base, self.base + SLOT * SLOTS, SLOT))
-        self.outputs = C.addressof(self.pointers)
-
-
 # A reader writes a DLTensor to an address and returns what keeps it alive, why it is not written (or False), and the stream.
 _Capsule = C.PYFUNCTYPE(C.c_void_p, C.c_void_p, C.c_char_p)
-_get_pointer, _is_valid = _Capsule(("PyCapsule_GetPointer", _py)), _Capsule(("PyCapsule_IsValid", _py))
+get_pointer, is_valid = _Capsule(("PyCapsule_GetPointer", _py)), _Capsule(("PyCapsule_IsValid", _py))
 _Deleter = C.CFUNCTYPE(None, C.c_void_p)
-_new_capsule = C.PYFUNCTYPE(C.py_object, C.c_void_p, C.c_char_p, C.c_void_p)(("PyCapsule_New", _py))
+_set_name = C.PYFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p)(("PyCapsule_SetName", _py))
+new_capsule = C.PYFUNCTYPE(C.py_object, C.c_void_p, C.c_char_p, C.c_void_p)(("PyCapsule_New", _py))
 
 
-def _word(address):
+def word(address):
     return C.c_uint64.from_address(address).value
 
 
-def _delete(managed, place):
-    if _word(managed + place):
-        _Deleter(_word(managed + place))(managed)
+def own(at, to):
+    """The tensor at `at` with its extents and strides, of which it says where they are, copied to `to`."""
+    data, *middle, shape, strides, offset = TENSOR.unpack(C.string_at(at, TENSOR.size))
+    room, places = to + TENSOR.size, []
+    for numbers in (shape, strides):
+        places.append(room if numbers else 0)
+        C.memmove(room, numbers or room, 8 * middle[2])
+        room += 8 * middle[2]
+    packed = TENSOR.pack(data + offset if data else 0, *middle, *places, 0)
+    C.memmove(to, packed, len(packed))
+
+
+def delete_managed(managed, place):
+    if word(managed + place):
+        _Deleter(word(managed + place))(managed)
 
 
 def _resolved(x, stream):
@@ -97,18 +102,18 @@ def _resolved(x, stream):
 
 def _through_table(api, is_torch):
     """DLPack's table of C functions (1.3): no capsule, no synchronisation, the stream included."""
-    table = _get_pointer(id(api), b"dlpack_exchange_api")
-    fill = C.PYFUNCTYPE(C.c_int, C.py_object, C.c_void_p)(_word(table + 40))
-    ask = C.CFUNCTYPE(C.c_int, C.c_int, C.c_int32, C.c_void_p)(_word(table + 48))
+    table = get_pointer(id(api), b"dlpack_exchange_api")
+    fill = C.PYFUNCTYPE(C.c_int, C.py_object, C.c_void_p)(word(table + 40))
+    ask = C.CFUNCTYPE(C.c_int, C.c_int, C.c_int32, C.c_void_p)(word(table + 48))
 
     def read(x, at, stream):
         if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
             raise Error("this tensor wants a gradient: call kiln inside of a torch.autograd.Function, or x.detach()")
         x, why = _resolved(x, stream) if is_torch and (x.is_neg() or x.is_conj()) else (x, False)
         fill(x, at)
-        if stream is None and C.c_int32.from_address(at + 8).value == _CUDA:
+        if stream is None and C.c_int32.from_address(at + 8).value == CUDA:
             current = C.c_uint64()
-            ask(_CUDA, C.c_int32.from_address(at + 12), C.addressof(current))
+            ask(CUDA, C.c_int32.from_address(at + 12), C.addressof(current))
             stream = current.value
         return x, why, stream
     return read
@@ -131,13 +136,13 @@ def _through_interface(x, at, stream):
         raise Error(f"strides {steps} are not multiples of an element's {bits // 8} bytes")
     strides = [s * 8 // bits for s in steps] if steps else shape
     if on_gpu:
-        root, producer = _root(type(x)), d.get("stream")
+        root, producer = root_of(type(x)), d.get("stream")
         device = x.device.id if root == "cupy" else sys.modules["numba.cuda"].get_current_device().id
         if stream is None:
             stream = kept_stream(sys.modules["cupy"].cuda.get_current_stream(), "ptr") if root == "cupy" else 1
         if producer is not None and producer != stream:
-            check(lib.kiln_stream_order(_CUDA | device << 32, producer, stream))
-    packed = _packer(rank)(d["data"][0] or 0, _CUDA if on_gpu else _CPU, device, rank, code, bits, 1, at + 48,
+            check(lib.kiln_stream_order(CUDA | device << 32, producer, stream))
+    packed = _packer(rank)(d["data"][0] or 0, CUDA if on_gpu else _CPU, device, rank, code, bits, 1, at + 48,
                            at + 48 + 8 * rank if steps else 0, 0, *shape, *strides)
     C.memmove(at, packed, len(packed))
     return x, d["data"][1], stream
@@ -149,24 +154,46 @@ def _through_scalar(x, at, stream):
     return x, "is a NumPy scalar", _through_interface(x, at, stream)[2]
 
 
+class Held:
+    """A tensor of DLPack's that is kiln's: its deleter is called once, when the stream is done with what was launched."""
+    names = b"dltensor", b"used_dltensor", b"dltensor_versioned", b"used_dltensor_versioned"
+
+    def __init__(self, capsule, versioned):
+        self.place = 16 if versioned else 56
+        self.managed = get_pointer(id(capsule), self.names[2 * versioned])
+        self.device = word(self.managed + (40 if versioned else 8))
+        _set_name(id(capsule), self.names[2 * versioned + 1])
+
+    def release_after(self, stream):
+        deleter = word(self.managed + self.place)
+        if deleter:
+            check(lib.kiln_release_after(self.device, stream, deleter, self.managed))
+        self.managed = None
+
+    def __del__(self):
+        if self.managed and delete_managed:
+            delete_managed(self.managed, self.place)
+
+
 def _through_capsule(x, at, stream):
-    (kind, index), root = map(int, x.__dlpack_device__()), _root(type(x))
+    (kind, index), root = map(int, x.__dlpack_device__()), root_of(type(x))
     x, why = _resolved(x, stream) if root == "torch" and (x.is_neg() or x.is_conj()) else (x, False)
-    if kind == _CUDA and stream is None:
+    if kind == CUDA and stream is None:
         stream = sys.modules["torch"].cuda.current_stream(index).cuda_stream if root == "torch" else 1
-    wanted = None if kind != _CUDA else -1 if root == "torch" else stream or 1
+    wanted = None if kind != CUDA else -1 if root == "torch" else stream or 1
     try:
         capsule = x.__dlpack__(stream=wanted, max_version=(1, 1))
     except TypeError:  # from before DLPack 1.0
         capsule = x.__dlpack__(stream=wanted)
-    versioned = _is_valid(id(capsule), b"dltensor_versioned")
-    managed = _get_pointer(id(capsule), b"dltensor_versioned" if versioned else b"dltensor")
+    versioned = bool(is_valid(id(capsule), b"dltensor_versioned"))
+    managed = get_pointer(id(capsule), b"dltensor_versioned" if versioned else b"dltensor")
     if versioned and C.c_uint32.from_address(managed).value != 1:
         raise Error("a tensor of another major version of DLPack than 1")
-    C.memmove(at, managed + (32 if versioned else 0), _TENSOR.size)
+    C.memmove(at, managed + (32 if versioned else 0), TENSOR.size)
     if root in ("jax", "jaxlib"):
         why = "is JAX's, whose arrays never change"
-    return capsule, why or bool(versioned and _word(managed + 24) & 1), stream
+    why = why or bool(versioned and word(managed + 24) & 1)
+    return Held(capsule, versioned) if kind == CUDA else capsule, why, stream
 
 
 def reader_of(kind):
@@ -174,7 +201,7 @@ def reader_of(kind):
 
 
 def _new_reader(kind):
-    api, root = getattr(kind, "__dlpack_c_exchange_api__", None), _root(kind)
+    api, root = getattr(kind, "__dlpack_c_exchange_api__", None), root_of(kind)
     if any(c.__name__ == "MaskedArray" for c in kind.__mro__):
         raise TypeError("a masked array would lose its mask: pass x.filled(value), or its data and mask as two arrays")
     if root == "torch":  # autograd looks at a counter of what was written
@@ -190,111 +217,36 @@ def _new_reader(kind):
     raise TypeError(f"kiln takes arrays and Python numbers, not {kind.__name__}")
 
 
-class Result:
-    """A new array in memory of kiln's, for any library that reads DLPack or the CUDA array interface."""
-
-    def __init__(self, managed, stream):
-        self._managed, self._stream = managed, stream
-        self._tensor = _TENSOR.unpack(C.string_at(managed + 32, _TENSOR.size))
-
-    def __del__(self):
-        if _delete and sweep:  # else Python is ending
-            _delete(self._managed, 16) if self._managed else sweep()
-
-    def __reduce_ex__(self, protocol):  # a copy would free the same memory
-        raise TypeError("a result of kiln's is not copied: give it to a library, as numpy.from_dlpack(result)")
-
-    def __dlpack_device__(self):
-        return self._tensor[1:3]
-
-    def __dlpack__(self, *, stream=None, max_version=None, **_):
-        if not self._managed:
-            raise Error("this result was given to a library before")
-        if self._tensor[1] == _CUDA and stream != -1:
-            check(lib.kiln_stream_order(_CUDA | self._tensor[2] << 32, self._stream, stream))
-        managed, self._managed = self._managed, None
-        if max_version and max_version[0] >= 1:
-            capsule, name = _new_capsule(managed, b"dltensor_versioned", None), b"dltensor_versioned"
-        else:
-            numbers = struct.pack("=QQ", managed, _address_of_free_legacy)
-            old = _legacy[managed] = C.create_string_buffer(_TENSOR.pack(*self._tensor) + numbers, 64)
-            capsule, name = _new_capsule(C.addressof(old), b"dltensor", None), b"dltensor"
-        _given.append((capsule, name))
-        return capsule
-
-    @property
-    def __cuda_array_interface__(self):
-        data, _, _, rank, code, bits, _, shape, strides, _ = self._tensor
-        numbers = [(C.c_int64 * rank).from_address(a) if rank else () for a in (shape, strides)]
-        return {"version": 3, "shape": tuple(numbers[0]), "strides": tuple(s * bits // 8 for s in numbers[1]),
-                "typestr": f"<{_LETTERS[code]}{bits // 8}", "data": (data, False), "stream": self._stream or 1}
+# ------------------------------------------------------------------ arrays seen before
+# How later calls look at arrays of a class, as Python for kiln_calls.py: {x} is the array. `key`: what tells layouts apart. `pointer`:
+# of the first element. `stream`: the current one. `empty`: a new array of {shape} and {dtype} like {x}. `refuse...`: when the call goes the long
+# way. `wrote`: after a launch. `names`: what these call.
+Quick = collections.namedtuple("Quick", "key pointer stream empty names refuse refuse_complex refuse_out refuse_new wrote",
+                               defaults=(None,) * 5)
 
 
-# Capsules that consumers may not have taken. They have no destructor: consumers that refuse one drop it with an exception under
-# way, and then ctypes can call no Python. The results look after them when they go.
-_given = collections.deque()
-_legacy = {}  # tensors in the form from before DLPack 1.0 that consumers still have
-
-
-def _first(capsules):
-    capsule, name = capsules.popleft()
-    return capsule, name, sys.getrefcount(capsule)
-
-
-_ALONE = _first(collections.deque([(object(), b"")]))[2]  # references to a capsule that nobody else has
-
-
-def sweep():
-    """Frees results in capsules that were dropped untaken."""
-    for _ in range(len(_given)):
+@functools.lru_cache(None)
+def quick_of(kind):
+    """None for classes that have no such ways: of JAX, Numba and others, and subclasses, whose attributes may be theirs."""
+    module = sys.modules.get(root_of(kind))
+    if root_of(kind) == "numpy" and kind is module.ndarray:
+        probe, places = module.arange(3)[1:], {"at": C.c_uint64.from_address, "empty": module.empty}
+        if word(id(probe) + 16) != probe.ctypes.data:  # where CPython's arrays have their address
+            return None
+        return Quick("{x}.shape, {x}.strides, {x}.dtype", "at(id({x}) + 16).value", "0", "empty({shape}, {dtype})", places,
+                     refuse_out="not {x}.flags.writeable")
+    if root_of(kind) == "cupy" and kind is module.ndarray:
         try:
-            capsule, name, references = _first(_given)
-        except IndexError:  # another thread has it
-            return
-        untaken = _is_valid(id(capsule), name)  # consumers rename what they take
-        if untaken and references > _ALONE:
-            _given.append((capsule, name))
-        elif untaken:
-            _delete(_get_pointer(id(capsule), name), 56 if name == b"dltensor" else 16)
-
-
-@_Deleter
-def _free_legacy(address, word=_word, delete=_delete, legacy=_legacy):
-    managed = word(address + 48)
-    delete(managed, 16)
-    legacy.pop(managed, None)
-
-
-@atexit.register
-def _leave_what_is_left():
-    """Consumers may drop tensors when Python is gone: then their deleter is a C function that does nothing."""
-    nothing = C.cast(_py.Py_IsInitialized, C.c_void_p).value
-    for old in list(_legacy.values()):
-        C.c_uint64.from_address(C.addressof(old) + 56).value = nothing
-
-
-for _kept in (_free_legacy, _legacy):  # and what is made later calls this: neither goes with the module
-    _py.Py_IncRef(C.py_object(_kept))
-_address_of_free_legacy = C.cast(_free_legacy, C.c_void_p).value
-
-
-def _brain_floats(result):
-    """A result of bfloat16 as NumPy's array with the type of ml_dtypes."""
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise Error('NumPy has no bfloat16: return x.astype("float32"), or install ml_dtypes') from None
-    C.c_uint8.from_address(result._managed + 32 + 20).value = 1  # unsigned integers of 16 bits
-    result.__init__(result._managed, result._stream)
-    return sys.modules["numpy"].from_dlpack(result).view(ml_dtypes.bfloat16)
-
-
-def give(result, like):
-    """The result as an array of the library that `like` is of."""
-    root = _root(type(like))
-    if root in ("numba", "numba_cuda"):
-        return sys.modules["numba.cuda"].as_cuda_array(result)
-    if root == "numpy" and result._tensor[4] == 4:
-        return _brain_floats(result)
-    module = sys.modules["jax"].dlpack if root in ("jax", "jaxlib") else sys.modules.get(root)
-    return module.from_dlpack(result) if hasattr(module, "from_dlpack") else result
+            from cupy_backends.cuda.stream import get_current_stream_ptr as stream
+        except ImportError:
+            stream = lambda: module.cuda.get_current_stream().ptr  # noqa: E731
+        names = {"current": stream, "ndarray": module.ndarray, "device": module.cuda.runtime.getDevice}
+        return Quick("{x}.shape, {x}.strides, {x}.dtype, {x}.data.device_id", "{x}.data.ptr", "current()",
+                     "ndarray({shape}, {dtype})", names, refuse_new="device() != {x}.data.device_id")
+    if root_of(kind) == "torch" and kind in (module.Tensor, module.nn.Parameter):
+        raw = getattr(module._C, "_cuda_getCurrentRawStream", None) or (lambda d: module.cuda.current_stream(d).cuda_stream)
+        names = {"raw": raw, "grad": module.is_grad_enabled, "wrote": written[kind], "empty": module.empty}
+        return Quick("{x}.shape, {x}.stride(), {x}.dtype, {x}.get_device()", "{x}.data_ptr()",
+                     "raw({x}.get_device()) if {x}.is_cuda else 0", "empty({shape}, dtype={dtype}, device={x}.device)", names,
+                     "{x}.is_neg() or ({x}.requires_grad and grad())", "{x}.is_conj()", wrote="wrote({x})")
+    return None

@@ -3,21 +3,12 @@
 
 #include <vector>
 
+#include <kiln/detail/assignment.h>
 #include <kiln/device.h>
 #include <kiln/functions.h>
 
 namespace kiln {
 namespace detail {
-
-template <bool Resizable, DType T, class S>
-inline constinit InlineSite site_of{code_of<S>.items, S::size, T, Resizable};
-
-/// Evaluates `e` into one destination.
-template <bool Resizable, DType T, class S>
-void assign(Handle& target, const Expression<S>& e, Where w = {}) {
-  require_convertible<S::type, T>();
-  evaluate(site_of<Resizable, T, S>, target, e.slots.items, w);
-}
 
 /// `count` values in host memory.
 template <class V>
@@ -28,14 +19,6 @@ std::vector<V> host_values(std::int64_t count, Where w) {
     fail_host_memory(count, sizeof(V), w);
   }
 }
-
-/// What a loop over an array would take for an iterator, and nothing else would.
-template <class T>
-struct NoIterator {
-  NoIterator& operator++();
-  T operator*() const;
-  bool operator!=(const NoIterator&) const;
-};
 
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
 template <class Self, class T>
@@ -76,17 +59,6 @@ class ArrayBase : public Operators<Self> {
     value_type value;
     __builtin_memcpy(&value, bytes, sizeof value);
     return value;
-  }
-  /// The elements may be on a GPU.
-  template <class V = value_type>
-  NoIterator<V> begin() const {
-    static_assert(!std::is_same_v<V, value_type>,
-                  "kiln: the elements of an array may be on a GPU; loop over a copy: for (float v : x.to_host())");
-    return {};
-  }
-  template <class V = value_type>
-  NoIterator<V> end() const {
-    return {};
   }
   Array<value_type> clone(Where w = Where::current()) const;
   Array<value_type> to(Device device, Where w = Where::current()) const;
@@ -130,26 +102,6 @@ class ArrayBase : public Operators<Self> {
   Handle handle_;
 };
 
-/// Operands that may be assigned to an array of type T: expressions, arrays, views and C++ numbers.
-template <class X>
-concept assignable = role_of<X> == Role::array || role_of<X> == Role::number || role_of<X> == Role::baked;
-
-/// The right side of an assignment as an expression.
-template <DType T, class X>
-decltype(auto) value_of(const X& x, bool movable) {
-  if constexpr (requires { x.parts(); }) {
-    return (x);
-  } else if constexpr (Operand<X>::role == Role::array) {
-    return expression_of(x, movable);
-  } else if constexpr (Operand<X>::role == Role::baked) {
-    return value_of<T>(x.value, false);
-  } else {
-    constexpr DType from = Operand<X>::type.type;
-    require_convertible<from, T>();
-    return leaf<Parameter<adopt(T, kind_of(from)), from>>(number_slot(x));
-  }
-}
-
 }  // namespace detail
 
 /// Refers to elements of an array or of the caller's memory, with any strides, and keeps their storage alive. Copying a
@@ -173,15 +125,21 @@ class View : public detail::ArrayBase<View<T>, T>,
       : Base(array.share()) {}
 
   /// Writes the elements. The right side must have this shape or broadcast to it; it may overlap this view in any way.
-  template <detail::assignable X>
+  template <class X>
+    requires(detail::is_expression<std::remove_cvref_t<X>>)
   View& operator=(X&& x) {
+    update(x);
+    return *this;
+  }
+  View& operator=(const detail::Placed<false, Base::dtype>& x) {
     static_assert(!std::is_const_v<T>,
                   "kiln: a View<const T> only reads; take the view from an array that is not const");
-    if constexpr (!std::is_const_v<T>) {
-      detail::assign<false, Base::dtype>(
-          this->handle_, detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, detail::is_movable<X>));
-    }
+    detail::evaluate(*x.shaped, this->handle_, x.slots(), x.where);
     return *this;
+  }
+  /// Assignment between variables. Of a volatile one, to which no temporary binds: all else takes its place along.
+  View& operator=(const volatile View& other) & {
+    return *this = detail::Placed<false, Base::dtype>(const_cast<const View&>(other), nullptr, 0);
   }
   template <class X>
     requires(!detail::assignable<std::remove_cvref_t<X>>)
@@ -191,7 +149,16 @@ class View : public detail::ArrayBase<View<T>, T>,
         "kiln: arrays, expressions and C++ numbers are assigned to a view; copy host memory with kl::from_host");
     return *this;
   }
-  View& operator=(const View& other) { return this->template operator= <const View&>(other); }
+  template <class X>
+    requires(detail::is_expression<X>)
+  const View& operator=(const X&) const {
+    static_assert(detail::no_dtype<X>::value, "kiln: a view that is const itself cannot be assigned to");
+    return *this;
+  }
+  const View& operator=(const detail::Placed<false, Base::dtype>&) const {
+    static_assert(detail::no_dtype<T>::value, "kiln: a view that is const itself cannot be assigned to");
+    return *this;
+  }
 
   T* data() const { return static_cast<T*>(this->handle_.data); }
 
@@ -201,10 +168,10 @@ class View : public detail::ArrayBase<View<T>, T>,
     return View(this->view_handle(kind, numbers, count, w));
   }
   template <class S>
-  void update(const Expression<S>& value) {
+  void update(const Expression<S>& value, detail::Where w = {}) {
     static_assert(!std::is_const_v<T>,
                   "kiln: a View<const T> only reads; take the view from an array that is not const");
-    detail::assign<false, Base::dtype>(this->handle_, value);
+    detail::assign<false, Base::dtype>(this->handle_, value, w);
   }
   detail::Target target() { return {&this->handle_, Base::dtype, false}; }
 };
@@ -230,6 +197,11 @@ class Array : public detail::ArrayBase<Array<T>, T>,
       : Base(detail::allocate(Base::dtype, shape.data(), shape.rank(), w)) {}
   Array(const Shape& shape, Device device, detail::Where w = detail::Where::current())
       : Base(detail::allocate_on(Base::dtype, shape.data(), shape.rank(), device.kind_number(), device.index(), w)) {}
+  template <class... N>
+    requires(detail::several_integers<N...>)
+  explicit Array(N...) {
+    static_assert(!sizeof...(N), "kiln: a shape stands in braces: kl::Array<float> a({3, 4})");
+  }
   Array(const Array& other) : Base(other.handle_.layout ? detail::clone(other.handle_) : detail::Handle{}) {}
   Array(Array&& other) noexcept : Base(other.handle_) { other.handle_ = {}; }
   /// Evaluates an expression or copies a view, converting the elements.
@@ -245,6 +217,13 @@ class Array : public detail::ArrayBase<Array<T>, T>,
   Array(const X&) {
     static_assert(detail::no_dtype<X>::value,
                   "kiln: an array of host memory is made by copying: kl::from_host(values)");
+  }
+  template <class X>
+    requires(std::is_floating_point_v<X> || std::is_pointer_v<X> || std::is_array_v<X>)
+  explicit Array(const X&) {
+    static_assert(detail::no_dtype<X>::value,
+                  "kiln: an array is made of its extents, kl::Array<float> a({2, 3}); kl::full({2, 3}, 2.5f) fills it, "
+                  "kl::from_host copies values");
   }
 
   /// Takes the elements over, as they lie. Inside kl::capture it copies them instead (a launch is recorded): an array
@@ -262,21 +241,32 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(other, false));
     return *this;
   }
-  /// Computes into this array; another shape reallocates it. A number fills it.
-  template <detail::assignable X>
+  /// Computes into this array; another shape reallocates it.
+  template <detail::array_operand X>
   Array& operator=(X&& x) {
     if constexpr (requires { x.code_size; }) {  // spelled out: most assignments, and each instantiation costs time
       using E = std::remove_cvref_t<X>;
       detail::require_convertible<E::dtype, Base::dtype>();
       evaluate(detail::site_of<true, Base::dtype, typename E::Structure>, this->handle_, x.slots.items);
-    } else if constexpr (detail::role_of<X> == detail::Role::array) {
-      detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(x, false));
     } else {
-      fill(detail::value_of<Base::dtype, std::remove_cvref_t<X>>(x, false));
+      detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(x, false));
     }
     return *this;
   }
-
+  /// Fills this array with a number.
+  Array& operator=(const detail::Placed<true, Base::dtype>& x) {
+    detail::evaluate(this->handle_.layout ? *x.shaped : *x.unshaped, this->handle_, x.slots(), x.where);
+    return *this;
+  }
+  template <detail::array_operand X>
+  const Array& operator=(const X&) const {
+    static_assert(detail::no_dtype<X>::value, "kiln: a const array cannot be assigned to");
+    return *this;
+  }
+  const Array& operator=(const detail::Placed<true, Base::dtype>&) const {
+    static_assert(detail::no_dtype<T>::value, "kiln: a const array cannot be assigned to");
+    return *this;
+  }
   template <class X>
     requires(!detail::assignable<std::remove_cvref_t<X>>)
   Array& operator=(const X&) {
@@ -323,21 +313,13 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     return View<const T>(this->view_handle(kind, numbers, count, w));
   }
   template <class S>
-  void update(const Expression<S>& value) {
-    detail::assign<false, Base::dtype>(this->handle_, value);
+  void update(const Expression<S>& value, detail::Where w = {}) {
+    detail::assign<false, Base::dtype>(this->handle_, value, w);
   }
   detail::Target target() { return {&this->handle_, Base::dtype, true}; }
 
  private:
   View<T> all() { return View<T>(*this); }
-  template <class S>
-  void fill(const Expression<S>& value) {
-    if (this->handle_.layout) {
-      detail::assign<false, Base::dtype>(this->handle_, value);
-    } else {
-      detail::assign<true, Base::dtype>(this->handle_, value);
-    }
-  }
 };
 
 /// kl::Array y = a + b: the elements' type is the expression's.

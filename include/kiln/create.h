@@ -9,7 +9,7 @@ namespace kiln {
 template <class T>
 Array<T> full(const Shape& shape, T value, detail::Where w = detail::Where::current()) {
   Array<T> a(shape, w);
-  a = value;
+  a.update(detail::value_of<dtype_of<T>, T>(value, false), w);
   return a;
 }
 template <class T>
@@ -35,6 +35,26 @@ Array<float> ones(const Shape&, ...) {
   return {};
 }
 
+/// Nor is a list of numbers a shape.
+template <class I, class J, class K, class... N>
+  requires(detail::several_integers<I, J> && std::is_arithmetic_v<K>)
+Array<I> full(I, J, K, N...) {
+  static_assert(sizeof...(N) > 99, "kiln: a shape stands in braces: kl::full({3, 4}, 1.0f)");
+  return {};
+}
+template <class T, class... N>
+  requires(detail::several_integers<N...>)
+Array<T> zeros(N...) {
+  static_assert(!sizeof...(N), "kiln: a shape stands in braces: kl::zeros<float>({3, 4})");
+  return {};
+}
+template <class T, class... N>
+  requires(detail::several_integers<N...>)
+Array<T> ones(N...) {
+  static_assert(!sizeof...(N), "kiln: a shape stands in braces: kl::ones<float>({3, 4})");
+  return {};
+}
+
 /// Inside kl::jit.
 template <class T, class S>
   requires(std::is_same_v<S, TracedShape>)
@@ -54,8 +74,8 @@ Sym<T> ones(const S&) {
 namespace detail {
 
 /// C-order numbers 0, 1, 2, ... of the elements of `shape`.
-inline Expression<Iota> counter(const Shape& shape) {
-  return leaf<Iota>(slot_of(counter_operand(shape.data(), shape.rank())));
+inline Expression<Iota> counter(const Shape& shape, Where w) {
+  return leaf<Iota>(slot_of(counter_operand(shape.data(), shape.rank(), w)));
 }
 
 template <class T>
@@ -70,11 +90,11 @@ Array<T> arange(std::type_identity_t<T> start, std::type_identity_t<T> stop, std
   using Wide = detail::Wide<T>;
   const std::int64_t n =
       detail::arange_count(static_cast<Wide>(start), static_cast<Wide>(stop), static_cast<Wide>(step), w);
-  const auto i = detail::counter({n});
+  const auto i = detail::counter({n}, w);
   if constexpr (std::is_integral_v<T>) {
-    return Array<T>(cast<T>(i) * scalar<T>(step) + scalar<T>(start));
+    return Array<T>(cast<T>(i, w) * scalar<T>(step) + scalar<T>(start), w);
   } else {
-    return Array<T>(cast<double>(i) * static_cast<double>(step) + static_cast<double>(start));
+    return Array<T>(cast<double>(i, w) * static_cast<double>(step) + static_cast<double>(start), w);
   }
 }
 template <class T>
@@ -91,19 +111,19 @@ Array<float> arange(const N&...) {
 
 /// n numbers from start to stop, both included.
 template <class T>
-Array<T> linspace(T start, T stop, std::int64_t n) {
+Array<T> linspace(T start, T stop, std::int64_t n, detail::Where w = detail::Where::current()) {
   static_assert(is_floating(dtype_of<T>), "kiln: linspace gives floating elements; write linspace(0.f, 1.f, n)");
   const double first = static_cast<double>(start), last = static_cast<double>(stop);
   const double step = n > 1 ? (last - first) / static_cast<double>(n - 1) : 0.0;
-  const auto i = detail::counter({n});
+  const auto i = detail::counter({n}, w);
   const bool exact_end = n > 1;
-  return Array<T>(where(i == (exact_end ? n - 1 : n), last, cast<double>(i) * step + first));
+  return Array<T>(where(i == (exact_end ? n - 1 : n), last, cast<double>(i, w) * step + first, w), w);
 }
 
 /// Ones on the main diagonal of an n by n array.
 template <class T>
-Array<T> eye(std::int64_t n) {
-  return Array<T>(cast<T>(detail::counter({n, n}) % (n + 1) == 0));
+Array<T> eye(std::int64_t n, detail::Where w = detail::Where::current()) {
+  return Array<T>(cast<T>(detail::counter({n, n}, w) % (n + 1) == 0, w), w);
 }
 
 namespace detail {
@@ -170,6 +190,16 @@ inline Array<bool> from_host(const std::vector<bool>& values, const Shape& shape
 }
 inline Array<bool> from_host(const std::vector<bool>& values, detail::Where w = detail::Where::current()) {
   return from_host(values, {values.size()}, w);
+}
+
+/// Nor is anything else host memory.
+template <class X>
+  requires(!detail::contiguous_range<X> && !std::is_array_v<X> && !std::is_pointer_v<X>)
+Array<float> from_host(const X&, const Shape& = {}) {
+  static_assert(!detail::number<X>, "kiln: kl::from_host copies many values; one fills an array: kl::full({n}, value)");
+  static_assert(detail::number<X>,
+                "kiln: kl::from_host copies values that lie side by side: std::vector, std::span, std::array, {1, 2}");
+  return {};
 }
 
 /// Refers to the caller's memory on `device`, which must outlive the view. Strides are in elements and may be 0 or

@@ -145,8 +145,8 @@ class [[nodiscard]] StreamGuard {
 /// A point in a stream's work.
 class Event {
  public:
-  explicit Event(Device device = Device::current())
-      : device_(device), native_(detail::create_event(device.kind_number(), device.index())) {}
+  explicit Event(Device device = Device::current(), detail::Where w = detail::Where::current())
+      : device_(device), native_(detail::create_event(device.kind_number(), device.index(), w)) {}
   Event(Event&& other) noexcept : device_(other.device_), native_(other.native_) { other.native_ = nullptr; }
   Event& operator=(Event&& other) noexcept {
     std::swap(device_, other.device_);

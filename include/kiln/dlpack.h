@@ -3,8 +3,8 @@
 //
 //   kl::View<const float> x = kl::from_dlpack<const float>(managed, {.stream = s});   // managed is kiln's from here on
 //   kl::Array<float> y = kl::exp(x);
-//   return kl::to_dlpack(y, {.stream = s});                                             // the caller's deleter frees
-//   it
+//   return kl::to_dlpack(y, {.stream = s});
+//   // the caller's deleter frees it
 #pragma once
 
 #include <kiln/array.h>

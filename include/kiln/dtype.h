@@ -189,7 +189,7 @@ constexpr DType dtype_of_type() {
   using U = std::remove_cv_t<T>;
   if constexpr (std::is_same_v<U, bool>) {
     return DType::b1;
-  } else if constexpr (std::is_integral_v<U>) {
+  } else if constexpr (std::is_integral_v<U> && sizeof(U) <= 8) {  // __int128 is one in GNU mode
     constexpr int log2_size = sizeof(U) == 1 ? 0 : sizeof(U) == 2 ? 1 : sizeof(U) == 4 ? 2 : 3;
     return static_cast<DType>(static_cast<int>(std::is_signed_v<U> ? DType::i8 : DType::u8) + log2_size);
   } else if constexpr (std::is_same_v<U, half>) {

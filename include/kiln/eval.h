@@ -17,11 +17,25 @@ template <class... X>
 struct Tie {
   detail::Target targets[sizeof...(X)];
 };
+namespace detail {
+/// Arguments of kl::eval that are no operands.
+template <class X>
+inline constexpr bool no_operand = std::is_same_v<X, Where>;
+template <class... X>
+inline constexpr bool no_operand<Tie<X...>> = true;
+}  // namespace detail
+
 /// Names the destinations of several outputs; all are written by one kernel.
 template <class... X>
   requires(detail::destination<X> && ...)
 Tie<std::remove_cvref_t<X>...> tie(X&&... x) {
   return {{x.target()...}};
+}
+template <class... X>
+  requires(!(detail::destination<X> && ...))
+Tie<std::remove_cvref_t<X>...> tie(X&&...) {
+  static_assert((detail::destination<X> && ...), "kiln: kl::tie names arrays that are not const, and views");
+  return {};
 }
 
 /// The arrays made by kl::eval of several expressions; takes part in structured bindings.
@@ -79,6 +93,21 @@ Array<typename std::remove_cvref_t<X>::value_type> eval(X&& x, detail::Where w =
   return Array<typename std::remove_cvref_t<X>::value_type>(static_cast<X&&>(x), w);
 }
 
+template <class... X>
+  requires(!(detail::array_operand<X> && ...) && !((detail::tuple_of_arrays<X> || detail::no_operand<X>) || ...))
+auto eval(const X&...) {
+  constexpr bool traced = ((detail::role_of<X> == detail::Role::traced) || ...);
+  static_assert(!traced, "kiln: a traced value is not evaluated; return it from the lambda of kl::jit");
+  static_assert(traced,
+                "kiln: kl::eval computes expressions and views; of numbers and host memory kl::full and kl::from_host "
+                "make arrays");
+  if constexpr (traced) {
+    return detail::refused<typename detail::FirstOperand<X...>::type>();
+  } else {
+    return Array<float>();
+  }
+}
+
 /// Computes several expressions in one kernel: auto [s, q] = kl::eval(a + b, a * b).
 template <class X, class Y, class... Z>
   requires(detail::role_of<X> == detail::Role::array && detail::role_of<Y> == detail::Role::array &&
@@ -117,13 +146,14 @@ void eval(Tie<T...> to, X&&... x) {
 /// Plans and compiles an expression without running it. `arch` ("sm_90", ...) needs no such device; null: this device.
 template <class X>
   requires(detail::array_operand<X>)
-Inspection inspect(X&& x, const char* arch = nullptr) {
+Inspection inspect(X&& x, const char* arch = nullptr, detail::Where w = detail::Where::current()) {
   const auto e = detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>);
   using E = std::remove_const_t<decltype(e)>;
   detail::Handle result;
   detail::Target target{&result, E::dtype, true};
   const detail::Parts parts = e.parts();
-  const detail::Evaluation evaluation{.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target};
+  const detail::Evaluation evaluation{
+      .parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = w};
   detail::InlineSite& site = detail::site_of<true, E::dtype, typename E::Structure>;
   return Inspection(detail::inspect(site.site, evaluation, arch));
 }

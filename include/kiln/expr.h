@@ -16,6 +16,22 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
   using value_type = typename detail::ElementOf<S::type>::type;
   static constexpr DType dtype = S::type;
 
+  /// Of the library: the arguments are those of its Slots.
+  template <class... A>
+  explicit Expression(detail::OfSlots, A... of_slots) noexcept : slots(of_slots...) {}
+  Expression(const Expression&) noexcept = default;
+  Expression(Expression&&) noexcept = default;
+  ~Expression() = default;
+  /// A variable takes another expression of its type.
+  Expression& operator=(const Expression&) & noexcept = default;
+  Expression& operator=(Expression&&) & noexcept = default;
+  template <class X>
+  void operator=(const X&) && {
+    static_assert(detail::no_dtype<X>::value,
+                  "kiln: an expression has no elements that could be assigned to; evaluate it into an array, or write "
+                  "to a view of one: x(kl::range(0, 2)) = y");
+  }
+
   /// Rank and extents after broadcasting.
   int ndim(detail::Where w = detail::Where::current()) const { return shape(w).rank(); }
   Shape shape(detail::Where w = detail::Where::current()) const {
@@ -47,7 +63,7 @@ struct Expression : public detail::ViewOperations<Expression<S>> {
   auto viewed(detail::ViewKind kind, const std::int64_t* numbers, unsigned count, detail::Where w) const {
     if constexpr (detail::mixes_elements(detail::code_of<S>.items, S::size)) {
       detail::Slot shared = detail::viewed_fragment(parts(), kind, numbers, count, w);
-      return Expression<detail::Shared<S::type>>{{}, {detail::take_slots(1, true), &shared}};
+      return Expression<detail::Shared<S::type>>(detail::OfSlots{}, detail::take_slots(1, true), &shared);
     } else {
       Expression copy(*this);
       detail::view_of(copy.parts(), copy.slots.items, kind, numbers, count, w);
@@ -67,7 +83,12 @@ static_assert(sizeof(Expression<Input<DType::f32>>) == sizeof(Slot));
 /// An expression of one slot.
 template <class S>
 Expression<S> leaf(Slot slot) {
-  return {{}, {take_slots(1, true), &slot}};
+  return Expression<S>(OfSlots{}, take_slots(1, true), &slot);
+}
+/// What a refused call is taken to return, so that the refusal is the only error.
+template <class X = Expression<Input<DType::f32>>>
+X refused() {
+  __builtin_unreachable();
 }
 inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 
@@ -75,7 +96,7 @@ inline Slot slot_of(const Handle& h) { return __builtin_bit_cast(Slot, h); }
 template <class X>
 auto expression_of(const X& x, bool movable) {
   using E = Expression<typename Operand<X>::template Structure<Operand<X>::type.type>>;
-  return E{{}, {take_slots(sizeof(X) / sizeof(Slot), movable), &x}};
+  return E(OfSlots{}, take_slots(sizeof(X) / sizeof(Slot), movable), &x);
 }
 
 /// Refuses conversions that lose the imaginary part.
@@ -90,7 +111,7 @@ auto convert(Where where, X&& x) {
   using A = std::remove_cvref_t<X>;
   require_convertible<Operand<A>::type.type, To>();
   using E = Expression<Convert<To, typename Operand<A>::template Structure<To>>>;
-  return E{{}, {where, take_of<X>(), &x}};
+  return E(OfSlots{}, where, take_of<X>(), &x);
 }
 
 }  // namespace detail

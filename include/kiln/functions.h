@@ -1,17 +1,51 @@
 // kiln/functions.h -- the named functions of ops.def, and cast, index, where.
 #pragma once
 
+#include <kiln/detail/standard_functions.h>
 #include <kiln/sym.h>
 
 namespace kiln {
 
+namespace detail {
+/// C++ numbers alone, refused: a conversion, so that everything that fits is chosen before.
+struct PlainNumber {
+  template <class N>  // kl::half finds these functions beside those of <cmath>, and converts to their float
+    requires(std::is_arithmetic_v<N> || complex_like<N>)
+  PlainNumber(N) {
+    static_assert(no_dtype<N>::value,
+                  "kiln: functions of kl:: take an array, an expression or a traced value; of C++ numbers alone: "
+                  "std::exp(2.0f), std::fmax(a, b), static_cast<float>(n)");
+  }
+};
+}  // namespace detail
+
+namespace detail {
+template <int Count, class... X>
+concept wrong_count = sizeof...(X) != Count && any_operand<X...> && ((role_of<X> != Role::none) && ...);
+template <int Count, class... X>
+typename FirstOperand<X...>::type refuse_count(const X&...) {
+  static_assert(Count != 1, "kiln: this function takes one operand; reductions of several are kl::sum and its like");
+  static_assert(Count != 2, "kiln: this function takes two operands");
+  static_assert(Count != 3, "kiln: this function takes three operands");
+  __builtin_unreachable();
+}
+}  // namespace detail
+
+#define KILN_WRONG_COUNT(id, n)                                 \
+  template <class... X>                                         \
+    requires(detail::wrong_count<n, X...>)                      \
+  typename detail::FirstOperand<X...>::type id(const X&... x) { \
+    return detail::refuse_count<n>(x...);                       \
+  }
 #define KILN_FUNCTION_1(id)                                    \
   template <class X>                                           \
     requires(detail::function_operands<X>)                     \
   auto id(X&& a, detail::Where w = detail::Where::current()) { \
     using A = std::remove_cvref_t<X>;                          \
     KILN_COMPOSE_UNARY(Op::id, A, a, detail::take_of<X>(), w)  \
-  }
+  }                                                            \
+  float id(detail::PlainNumber);                               \
+  KILN_WRONG_COUNT(id, 1)
 #define KILN_FUNCTION_2(id)                                                                \
   template <class X, class Y>                                                              \
     requires(detail::function_operands<X, Y>)                                              \
@@ -20,13 +54,17 @@ namespace kiln {
     using B = std::remove_cvref_t<Y>;                                                      \
     if constexpr (Op::id == Op::pow) detail::check_exponent_of<A>(w, b);                   \
     KILN_COMPOSE_BINARY(Op::id, A, a, detail::take_of<X>(), B, b, detail::take_of<Y>(), w) \
-  }
+  }                                                                                        \
+  float id(detail::PlainNumber, detail::PlainNumber);                                      \
+  KILN_WRONG_COUNT(id, 2)
 #define KILN_FUNCTION_3(id)                                                                           \
   template <class X, class Y, class Z>                                                                \
     requires(detail::function_operands<X, Y, Z>)                                                      \
   auto id(X&& a, Y&& b, Z&& c, detail::Where w = detail::Where::current()) {                          \
     return detail::ternary<Op::id>(w, static_cast<X&&>(a), static_cast<Y&&>(b), static_cast<Z&&>(c)); \
-  }
+  }                                                                                                   \
+  float id(detail::PlainNumber, detail::PlainNumber, detail::PlainNumber);                            \
+  KILN_WRONG_COUNT(id, 3)
 // `where` below also takes conditions that are not bool.
 #define KILN_OP(id, arity, domain, result, cuda, llvm, doc) KILN_FUNCTION_##result##_##arity(id)
 #define KILN_FUNCTION_same_1 KILN_FUNCTION_1
@@ -41,6 +79,7 @@ namespace kiln {
 #define KILN_FUNCTION_select_3(id)
 #include <kiln/ops.def>
 #undef KILN_OP
+#undef KILN_WRONG_COUNT
 #undef KILN_FUNCTION_1
 #undef KILN_FUNCTION_2
 #undef KILN_FUNCTION_3
@@ -65,6 +104,9 @@ auto cast(X&& x, detail::Where w = detail::Where::current()) {
     return detail::convert<dtype_of<T>>(w, static_cast<X&&>(x));
   }
 }
+
+template <class T>
+T cast(detail::PlainNumber);
 
 /// Elements of `a` where the condition holds (is not 0), else of `b`.
 template <class C, class A, class B>

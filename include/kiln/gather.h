@@ -6,10 +6,9 @@
 //   source    an array or view of any dtype and strides is read where it lies. Another expression, and a view that has
 //             to be copied to be numbered without an axis, is computed first (explain() says so)
 //   indices   integers of any type and rank, or an expression of such; negative ones count from the end
-//   outside   an index that is not in [-n, n) never reads other memory. There is no element: the result is NaN
-//   (complex:
-//             NaN in both parts), 0 for integers, false for bool; kl::OutOfRange chooses other meanings. A kernel
-//             cannot throw, and both devices agree
+//   outside   an index that is not in [-n, n) never reads other memory. There is no element: the result is NaN (in
+//             both parts of complex numbers), 0 for integers, false for bool; kl::OutOfRange chooses other meanings.
+//             A kernel cannot throw, and both devices agree
 //   overlap   x = kl::take(x, i) reads all before it writes, as every assignment does
 //   errors    ShapeError at evaluation (in kl::jit: at the first call) for an axis that the source does not have, more
 //             than 8 axes, elements of an empty axis, shapes that do not agree in take_along_axis
@@ -67,7 +66,7 @@ auto take_as(Where where, const TakeCall& call, const X& x, const I& indices) {
     Slot number;
     const Slot words{nullptr, {call.flags, static_cast<std::uint64_t>(call.axis)}};
     const Take take = take_both(take_of<const X&>(), take_both(take_of<const I&>(), take_slots(1, false)));
-    return Expression<S>{{}, {where, take, &x, slots_of(indices, number), &words}};
+    return Expression<S>(OfSlots{}, where, take, &x, slots_of(indices, number), &words);
   }
 }
 
@@ -97,6 +96,8 @@ auto take_along_axis(const X& x, const I& indices, detail::TakeAxis axis, OutOfR
 
 namespace detail {
 
+inline constexpr std::int64_t last_axis[] = {-1};
+
 /// 0, 1, .., n - 1 beside `x`: traced where x is.
 template <class X>
 auto numbers_beside(const X& x, std::int64_t n, Where w) {
@@ -106,7 +107,7 @@ auto numbers_beside(const X& x, std::int64_t n, Where w) {
     const NodeId zeros = record_view(recorder, zero, static_cast<int>(ViewKind::broadcast_to), &n, 1, w);
     return Sym<std::int64_t>(recorder, record_index(recorder, zeros, 0, w));
   } else {
-    return leaf<Iota>(slot_of(counter_operand(&n, 1)));
+    return leaf<Iota>(slot_of(counter_operand(&n, 1, w)));
   }
 }
 
@@ -118,7 +119,12 @@ template <class T, class I>
   requires(detail::any_operand<I>)
 auto one_hot(const I& indices, detail::TakeAxis n, detail::Where w = detail::Where::current()) {
   static_assert(is_integer(detail::Operand<I>::type.type), "kiln: indices are integers");
-  return cast<T>(indices.unsqueeze(-1, w) == detail::numbers_beside(indices, n.value, w), w);
+  if constexpr (detail::role_of<I> == detail::Role::traced) {
+    return cast<T>(detail::record<Op::eq>(w, indices.unsqueeze(-1, w), detail::numbers_beside(indices, n.value, w)), w);
+  } else {  // an operator of expressions takes the place of the cast
+    const auto at = detail::expression_of(indices, false).viewed(detail::ViewKind::unsqueeze, detail::last_axis, 1, w);
+    return cast<T>(at == detail::numbers_beside(indices, n.value, w), w);
+  }
 }
 
 }  // namespace kiln

@@ -25,7 +25,7 @@ KILN_API void launch_graph(CapturedGraph& graph, void* stream, bool given);
 KILN_API void replace_in_graph(CapturedGraph& graph, const Handle& before, const Handle& after, Where where);
 KILN_API unsigned kernels_of(const CapturedGraph& graph);
 KILN_API void destroy(CapturedGraph* graph) noexcept;
-[[noreturn]] KILN_API void fail_empty_graph();
+[[noreturn]] KILN_API void fail_empty_graph(Where where);
 
 /// A capture in progress; what is left of it when the captured function throws is thrown away.
 class Capturing {
@@ -66,8 +66,12 @@ class Graph {
   ~Graph() { detail::destroy(graph_); }
 
   /// Runs the work, asynchronously, in the order of the thread's current stream of the graph's device.
-  void launch() const { detail::launch_graph(get(), nullptr, false); }
-  void launch(const Stream& stream) const { detail::launch_graph(get(), stream.native_handle(), true); }
+  void launch(detail::Where where = detail::Where::current()) const {
+    detail::launch_graph(get(where), nullptr, false);
+  }
+  void launch(const Stream& stream, detail::Where where = detail::Where::current()) const {
+    detail::launch_graph(get(where), stream.native_handle(), true);
+  }
 
   /// Later launches use `after` wherever the capture used `before` or a view of it, as operand or as result. ShapeError
   /// unless type, shape, strides, device and alignment are the same, or where `after` overlaps what else the graph
@@ -75,23 +79,23 @@ class Graph {
   template <detail::array_operand A, detail::array_operand B>
   void replace(const A& before, const B& after, detail::Where where = detail::Where::current()) {
     static_assert(A::dtype == B::dtype, "kiln: an array of a graph is replaced by one of the same element type");
-    detail::replace_in_graph(get(), before.handle(), after.handle(), where);
+    detail::replace_in_graph(get(where), before.handle(), after.handle(), where);
   }
   /// Records `work` in place of what was recorded. Where only arguments and sizes of launches differ, the instance on
   /// the device is changed and not made again. When `work` throws the graph stays as it was.
   template <class F>
   void update(F&& work, detail::Where where = detail::Where::current()) {
-    detail::Capturing capture(detail::begin_update(get(), where));
+    detail::Capturing capture(detail::begin_update(get(where), where));
     static_cast<F&&>(work)();
-    detail::end_capture_into(get(), capture.take());
+    detail::end_capture_into(get(where), capture.take());
   }
 
   /// How many kernels of kiln were recorded.
   unsigned kernels() const { return graph_ ? detail::kernels_of(*graph_) : 0; }
 
  private:
-  detail::CapturedGraph& get() const {
-    if (!graph_) detail::fail_empty_graph();
+  detail::CapturedGraph& get(detail::Where where) const {
+    if (!graph_) detail::fail_empty_graph(where);
     return *graph_;
   }
   detail::CapturedGraph* graph_ = nullptr;

@@ -10,11 +10,9 @@
 //              reshape and broadcast_to are not possible in it.
 //   loop       the axes in front of those named broadcast together; results have them in front
 //   calls      like those of kl::jit: new arrays, .into(y)(...), [{.stream = s}](...), .inspect(...); inside kl::jit
-//   and
-//              other gufuncs it is recorded. A call is as few kernels as the function needs once fused.
+//              and other gufuncs it is recorded. A call is as few kernels as the function needs once fused.
 //   errors     ShapeError: an argument with too few axes; a letter with two extents (both are named); a result of
-//   another
-//              rank or extent than the signature says
+//              another rank or extent than the signature says
 #pragma once
 
 #include <kiln/detail/loops.h>
@@ -124,7 +122,7 @@ struct ItemFunction {
   static void check(Recorder& recorder, const S& result) {
     static_assert(signature.outputs == 1,
                   "kiln: the function of kl::gufunc returns as many values as its signature has");
-    check_item_rank(recorder, result.node_as(S::dtype, {}), signature.ranks[signature.inputs], 0, signature.text, {});
+    check_item_rank(recorder, result.node_as(S::dtype, {}), signature.ranks[signature.inputs], 0, signature.text);
   }
   template <template <class...> class Tuple, class... S>
     requires(sizeof...(S) > 0 && ((role_of<S> == Role::traced) && ...))
@@ -136,7 +134,7 @@ struct ItemFunction {
   template <class R, std::size_t... I>
   static void check_all(Recorder& recorder, const R& results, std::index_sequence<I...>) {
     (check_item_rank(recorder, get<I>(results).node_as(std::remove_cvref_t<decltype(get<I>(results))>::dtype, {}),
-                     signature.ranks[signature.inputs + static_cast<int>(I)], I, signature.text, {}),
+                     signature.ranks[signature.inputs + static_cast<int>(I)], I, signature.text),
      ...);
   }
 };
@@ -149,8 +147,8 @@ class Gufunc : public detail::Inspectable<Gufunc<Text, F>> {
   using Item = detail::ItemFunction<Text, F>;
 
  public:
-  constexpr explicit Gufunc(F function, const Options& options = {})
-      : jit_(Item{static_cast<F&&>(function)}, options) {}
+  constexpr explicit Gufunc(F function, const Options& options = {}, detail::Where where = {})
+      : jit_(Item{static_cast<F&&>(function)}, options, nullptr, where) {}
 
   template <class... A>
   auto operator()(const A&... arguments) const {
@@ -201,13 +199,13 @@ class Gufunc : public detail::Inspectable<Gufunc<Text, F>> {
     }
   };
   template <class... A>
-  static void check(const A&... arguments) {
+  void check(const A&... arguments) const {
     Shapes shapes;
     (shapes.add(arguments), ...);
-    detail::check_core_axes(detail::core_signature<Text>, shapes.ranks, shapes.extents, {});
+    detail::check_core_axes(detail::core_signature<Text>, shapes.ranks, shapes.extents, jit_.definition());
   }
   template <class R, class... A>
-  static void check_results(const R& results, const A&... arguments) {
+  void check_results(const R& results, const A&... arguments) const {
     Shapes shapes;
     (shapes.add(arguments), ...);
     if constexpr (detail::role_of<R> == detail::Role::array) {
@@ -217,7 +215,7 @@ class Gufunc : public detail::Inspectable<Gufunc<Text, F>> {
         (shapes.add(get<I>(results)), ...);
       }(std::make_index_sequence<static_cast<std::size_t>(detail::core_signature<Text>.outputs)>{});
     }
-    detail::check_core_axes(detail::core_signature<Text>, shapes.ranks, shapes.extents, {});
+    detail::check_core_axes(detail::core_signature<Text>, shapes.ranks, shapes.extents, jit_.definition());
   }
 
   Jit<Item> jit_;
@@ -225,9 +223,9 @@ class Gufunc : public detail::Inspectable<Gufunc<Text, F>> {
 
 /// Makes a function over items of a lambda for one item: see the top of this file.
 template <FixedText Text, class F>
-constexpr Gufunc<Text, F> gufunc(F function, const Options& options = {}) {
+constexpr Gufunc<Text, F> gufunc(F function, const Options& options = {}, detail::Where w = detail::Where::current()) {
   static_assert(detail::require_signature<detail::core_signature<Text>.fault>());
-  return Gufunc<Text, F>(static_cast<F&&>(function), options);
+  return Gufunc<Text, F>(static_cast<F&&>(function), options, w);
 }
 
 }  // namespace kiln

@@ -34,8 +34,13 @@ class Into {
   }
   template <class... A>
   void operator()(const A&... arguments) {
+    if constexpr (!fails_inside<F, A...>) at({}, arguments...);
+  }
+  /// For the library's templates, which call on behalf of the user.
+  template <class... A>
+  void at(Where where, const A&... arguments) {
     if constexpr ((destination<X> && ...))
-      function_.template run_into<X...>(is_controlled_ ? &launch_ : nullptr, targets_.targets, arguments...);
+      function_.template run_into<X...>(is_controlled_ ? &launch_ : nullptr, targets_.targets, where, arguments...);
   }
 
  private:
@@ -51,7 +56,11 @@ class Configured {
   Configured(const Jit<F>& function, const Launch& launch) : function_(function), launch_(launch_control(launch)) {}
   template <class... A>
   auto operator()(const A&... arguments) const {
-    return function_.run(&launch_, arguments...);
+    if constexpr (fails_inside<F, A...>) {
+      return Array<float>();
+    } else {
+      return function_.run(&launch_, arguments...);
+    }
   }
   template <class... X>
   Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
@@ -71,11 +80,15 @@ template <class F>
 class Jit : public detail::Inspectable<Jit<F>> {
  public:
   // A function without captures is a constant: a static one needs neither a guard nor a destructor.
-  constexpr explicit Jit(F function, const Options& options = {}, const char* name = nullptr)
-      : function_(static_cast<F&&>(function)), options_(options), name_(name) {}
-  constexpr Jit(const Jit& other) : Jit(other.function_, other.options_, other.name_) {}
+  constexpr explicit Jit(F function, const Options& options = {}, const char* name = nullptr, detail::Where where = {})
+      : function_(static_cast<F&&>(function)), options_(options), name_(name), definition_(where) {}
+  constexpr Jit(const Jit& other) : Jit(other.function_, other.options_, other.name_, other.definition_) {}
   constexpr Jit(Jit&& other) noexcept
-      : function_(static_cast<F&&>(other.function_)), options_(other.options_), name_(other.name_), own_(other.own_) {
+      : function_(static_cast<F&&>(other.function_)),
+        options_(other.options_),
+        name_(other.name_),
+        definition_(other.definition_),
+        own_(other.own_) {
     other.own_ = {};
   }
   Jit& operator=(const Jit&) = delete;
@@ -90,14 +103,24 @@ class Jit : public detail::Inspectable<Jit<F>> {
   /// arguments (inside another lambda) it records its body there.
   template <class... A>
   auto operator()(const A&... arguments) const {
-    return run(nullptr, arguments...);
+    if constexpr (!detail::traced_here<A...>) {
+      return run_at({}, nullptr, arguments...);
+    } else if constexpr (requires { function_(std::declval<detail::ReceivedAs<A, false>>()...); }) {
+      return run_at({}, nullptr, arguments...);  // asked here: errors inside the lambda name few lines of ours
+    } else if constexpr (detail::fails_inside<F, A...>) {
+      return Array<float>();
+    } else {
+      return run_at({}, nullptr, arguments...);
+    }
   }
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
     static_assert((detail::destination<std::remove_cvref_t<X>> && ...),
                   "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
-    if constexpr ((detail::destination<std::remove_cvref_t<X>> && ...)) {
+    static_assert((detail::destination<X> && ...) || !(detail::destination<std::remove_cvref_t<X>> && ...),
+                  "kiln: f.into(...) writes: a const array cannot be its destination");
+    if constexpr ((detail::destination<X> && ...)) {
       return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
     } else {
       return {*this, nullptr, {}};
@@ -145,20 +168,27 @@ class Jit : public detail::Inspectable<Jit<F>> {
   }
   template <class... A>
   auto run(const detail::LaunchControl* launch, const A&... arguments) const {
+    return run_at({}, launch, arguments...);
+  }
+  template <class... A>
+  auto run_at(detail::Where where, const detail::LaunchControl* launch, const A&... arguments) const {
     if constexpr (((detail::role_of<A> == detail::Role::traced) || ...)) {
       return function_(detail::inlined(arguments)...);
     } else {
-      detail::Request request{.launch = launch};
+      detail::Request request{.launch = launch, .where = where};
       return detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, request, arguments...);
     }
   }
   template <class... X, class... A>
-  void run_into(const detail::LaunchControl* launch, detail::Target* targets, const A&... arguments) const {
-    detail::Tracer<F, std::index_sequence_for<A...>, A...>::template call_into<X...>(*this, launch, targets,
+  void run_into(const detail::LaunchControl* launch, detail::Target* targets, detail::Where where,
+                const A&... arguments) const {
+    detail::Request request{.launch = launch, .where = where};
+    detail::Tracer<F, std::index_sequence_for<A...>, A...>::template call_into<X...>(*this, request, targets,
                                                                                      arguments...);
   }
   const F& function() const { return function_; }
   const char* name() const { return name_; }
+  detail::Where definition() const { return definition_; }
   detail::CodeOptions code_options() const { return {options_.contract, options_.fast_math, options_.lineinfo}; }
   /// Closures without captures share one site per argument types; others keep theirs in the object.
   template <class... Keys>
@@ -177,19 +207,21 @@ class Jit : public detail::Inspectable<Jit<F>> {
   [[no_unique_address]] F function_;
   Options options_;
   const char* name_;
+  detail::Where definition_;
   mutable detail::Site own_;
 };
 
 /// Makes a compiled function of a lambda whose parameters are `auto` (arrays and run-time numbers) or kl::Const<T>
 /// (numbers that are part of the kernel).
 template <class F>
-constexpr Jit<F> jit(F function, const Options& options = {}) {
-  return Jit<F>(static_cast<F&&>(function), options);
+constexpr Jit<F> jit(F function, const Options& options = {}, detail::Where w = detail::Where::current()) {
+  return Jit<F>(static_cast<F&&>(function), options, nullptr, w);
 }
 /// The same with a name for messages and profiles: a string that outlives the function.
 template <class F>
-constexpr Jit<F> jit(const char* name, F function, const Options& options = {}) {
-  return Jit<F>(static_cast<F&&>(function), options, name);
+constexpr Jit<F> jit(const char* name, F function, const Options& options = {},
+                     detail::Where w = detail::Where::current()) {
+  return Jit<F>(static_cast<F&&>(function), options, name, w);
 }
 
 }  // namespace kiln

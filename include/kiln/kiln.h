@@ -18,6 +18,7 @@
 #include <kiln/detail/structure.h>
 #include <kiln/detail/element.h>
 #include <kiln/detail/standard_functions.h>
+#include <kiln/detail/compose.h>
 #include <kiln/detail/operators.h>
 #include <kiln/detail/axes.h>
 #include <kiln/shape.h>
@@ -30,7 +31,9 @@
 #include <kiln/reductions.h>
 #include <kiln/shift.h>
 #include <kiln/device.h>
+#include <kiln/detail/assignment.h>
 #include <kiln/array.h>
+#include <kiln/detail/array_mistakes.h>
 #include <kiln/inspect.h>
 #include <kiln/eval.h>
 #include <kiln/print.h>

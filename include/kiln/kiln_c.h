@@ -19,6 +19,7 @@
 #define KILN_C_H
 
 #include <kiln/kiln_c_graph.h>
+#include <kiln/kiln_c_run.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,10 +58,14 @@ KILN_C_API kiln_status kiln_synchronize(kiln_dl_device device, void* stream) KIL
 // does not wait. KILN_ERROR_DEVICE where only one of them is being captured into a graph.
 KILN_C_API kiln_status kiln_stream_order(kiln_dl_device device, void* earlier, void* later) KILN_C_NOEXCEPT;
 
-// ------------------------------------------------------------------ kernels
-// What one graph computes, compiled on demand for the types, layouts and devices of its launches, and kept.
-typedef struct kiln_kernel kiln_kernel;
+// Calls release(owner) once, from any thread, when the work that `stream` has by now is done (never while it is being
+// captured, and not at all where the process ends before): for what a launch reads and the host wants to let go of,
+// such as tensors of DLPack, release being their deleter. On the CPU at once. Where it fails, `owner` stays the
+// caller's.
+KILN_C_API kiln_status kiln_release_after(kiln_dl_device device, void* stream, void (*release)(void* owner),
+                                          void* owner) KILN_C_NOEXCEPT;
 
+// ------------------------------------------------------------------ kernels
 typedef struct kiln_options {
   size_t struct_size;
   int32_t no_contract;  // 1: a * b + c is rounded twice
@@ -116,8 +121,6 @@ KILN_C_API kiln_status kiln_tensor_download(const kiln_dl_tensor* tensor, void* 
                                             size_t bytes) KILN_C_NOEXCEPT;
 
 // ------------------------------------------------------------------ inspecting
-// What would be launched for such tensors, compiled and not run.
-typedef struct kiln_inspection kiln_inspection;
 typedef struct kiln_kernel_info {
   size_t struct_size;
   uint32_t grid[3], block[3];                    // 0 on the CPU

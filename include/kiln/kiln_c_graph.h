@@ -56,6 +56,39 @@ KILN_C_API kiln_status kiln_graph_extent(kiln_graph* graph, kiln_value value, in
 KILN_C_API kiln_status kiln_graph_random(kiln_graph* graph, int32_t distribution, int32_t dtype, kiln_value like,
                                          kiln_value key, kiln_value* result) KILN_C_NOEXCEPT;
 
+// ------------------------------------------------------------------ functions of the host's own
+// A function of CUDA C++ text that fuses as built-in operations do, with a version for the CPU where it has one.
+typedef struct kiln_function kiln_function;
+
+// Writes `count` results, from `count` values of each parameter: arrays of the types below. Called by several threads
+// at once. One that throws, as a C++ host's might, makes the launch KILN_ERROR_CALLBACK.
+typedef void (*kiln_host_function)(void* context, void* results, const void* const* arguments, int64_t count);
+
+typedef struct kiln_function_description {
+  size_t struct_size;
+  const char* name;  // a name of C++
+  const char* const* parameter_names;
+  const int32_t* parameter_types;  // KILN_F32, ...; the text and the host see f16 and bf16 as float
+  size_t parameter_count;          // 1 to 8
+  int32_t result_type;             // f16 and bf16 are returned as float and rounded where they are stored
+  int32_t reserved;                // 0
+  const char* text;      // statements that return the result, or one expression; C++17 without includes. It may run on
+                         // any values, whose results are dropped, and must come to an end for all of them
+  const char* preamble;  // helpers and constants before the function, which it alone sees; may be null
+  kiln_host_function host;         // for the CPU; null: KILN_ERROR_TYPE there
+  void* context;                   // of `host`
+  void (*destroy)(void* context);  // when nothing needs `context` any more, at once where the call fails; may be null
+} kiln_function_description;
+
+KILN_C_API kiln_status kiln_function_create(const kiln_function_description* description,
+                                            kiln_function** function) KILN_C_NOEXCEPT;
+// Null is ignored. Graphs, kernels and recordings that use it keep what they need.
+KILN_C_API void kiln_function_destroy(kiln_function* function) KILN_C_NOEXCEPT;
+// One operand for each parameter, of a kind that is no higher (integers for a floating one, not the reverse); they
+// broadcast.
+KILN_C_API kiln_status kiln_graph_call(kiln_graph* graph, const kiln_function* function, const kiln_value* operands,
+                                       size_t operand_count, kiln_value* result) KILN_C_NOEXCEPT;
+
 // ------------------------------------------------------------------ reductions and scans
 typedef struct kiln_reduce_options {
   size_t struct_size;
@@ -160,6 +193,10 @@ KILN_C_API kiln_status kiln_graph_text(const kiln_graph* graph, char* buffer, si
                                        size_t* length) KILN_C_NOEXCEPT;
 // Text of any origin: it is read as if its lines were calls, with all their checks. `length` SIZE_MAX: to the null.
 KILN_C_API kiln_status kiln_graph_parse(const char* text, size_t length, kiln_graph** graph) KILN_C_NOEXCEPT;
+// The same with functions that the text calls by their names. Texts hold no code of functions: who sends a text can
+// call what the host offers, and nothing else.
+KILN_C_API kiln_status kiln_graph_parse_with(const char* text, size_t length, const kiln_function* const* functions,
+                                             size_t function_count, kiln_graph** graph) KILN_C_NOEXCEPT;
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -218,6 +218,12 @@ enum {
   KILN_TEXT_schedule = 8  // of one kernel, in a line
 };
 
+// An argument of a raw kernel.
+enum { KILN_ARGUMENT_tensor = 1, KILN_ARGUMENT_number = 2, KILN_ARGUMENT_structure = 3, KILN_ARGUMENT_address = 4 };
+
+// What a row of a profile counts.
+enum { KILN_PROFILE_kernel = 1, KILN_PROFILE_raw_kernel = 2, KILN_PROFILE_recording = 3, KILN_PROFILE_copy = 4 };
+
 // One item of a slice: an index or start:stop:step.
 enum { KILN_SLICE_INDEX = 1, KILN_SLICE_HAS_START = 2, KILN_SLICE_HAS_STOP = 4 };
 typedef struct kiln_slice {
@@ -234,7 +240,8 @@ typedef struct kiln_slice {
 
 // Structures with a member struct_size may get members at their end in later versions: clear them and set struct_size
 // to their size: `kiln_options options = {0}; options.struct_size = sizeof options;`. Less than the first version had
-// is KILN_ERROR_ARGUMENT; more than this library knows must be zero.
+// is KILN_ERROR_ARGUMENT; members that the library does not know must be zero where it reads them, and become zero
+// where it writes. Members that say "1: ..." are 0 or 1, and reserved ones 0.
 
 // A value of a graph: an input, a scalar, or the result of an operation.
 typedef uint32_t kiln_value;

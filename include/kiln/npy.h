@@ -54,4 +54,10 @@ void save_npy(const Path& path, const X& x, detail::Where w = detail::Where::cur
   save_npy(path.c_str(), x, w);
 }
 
+template <class X, class Path>
+  requires(detail::array_operand<X>)
+void save_npy(const X&, const Path&) {
+  static_assert(detail::no_dtype<X>::value, "kiln: the path comes first: kl::save_npy(\"y.npy\", x)");
+}
+
 }  // namespace kiln

@@ -20,18 +20,34 @@ struct Extent3 {
   constexpr Extent3() = default;
   template <class I>
     requires(std::is_integral_v<I>)
-  constexpr Extent3(I n) : x(static_cast<unsigned>(n)), y(1), z(1) {}
-  constexpr Extent3(unsigned x_, unsigned y_, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr Extent3(I n) : x(checked(n)), y(1), z(1) {}
+  /// Of any integer types: {(columns + 31) / 32, (rows + 31) / 32} of int or std::int64_t.
+  template <class I, class J, class K = int>
+    requires(std::is_integral_v<I> && std::is_integral_v<J> && std::is_integral_v<K>)
+  constexpr Extent3(I x_, J y_, K z_ = 1) : x(checked(x_)), y(checked(y_)), z(checked(z_)) {}
+
+ private:
+  /// What no launch can have stays so.
+  template <class I>
+  static constexpr unsigned checked(I n) {
+    return n < I{0} || static_cast<std::uint64_t>(n) > 0xffffffffu ? 0xffffffffu : static_cast<unsigned>(n);
+  }
 };
 
-/// A native stream given to a launch; made from kl::Stream.
+/// A native stream given to a launch and its device; made from kl::Stream.
 struct StreamArgument {
   void* native = nullptr;
   bool given = false;
+  int device_kind = -1, device_index = -1;
   constexpr StreamArgument() = default;
   template <class S>
     requires(requires(const S& s) { s.native_handle(); })
-  StreamArgument(const S& stream) : native(stream.native_handle()), given(true) {}
+  StreamArgument(const S& stream) : native(stream.native_handle()), given(true) {
+    if constexpr (requires { stream.device(); }) {
+      device_kind = stream.device().kind_number();
+      device_index = stream.device().index();
+    }
+  }
 };
 
 }  // namespace detail
@@ -50,11 +66,11 @@ struct Launch {
   /// Threads of a block. Fused reductions and scans take 32 to 1024, a power of two; {x, y} spreads the threads of
   /// elementwise kernels over two axes.
   detail::Extent3 block = {};
-  unsigned items = 0;         ///< elements per thread, in fused expressions; at most 64
-  unsigned shared_bytes = 0;  ///< dynamic shared memory
-  unsigned cluster = 0;       ///< blocks per cluster
-  bool cooperative = false;   ///< all blocks run at the same time, or the launch is an error
-  detail::StreamArgument stream = {};
+  unsigned items = 0;                  ///< elements per thread, in fused expressions; at most 64
+  unsigned shared_bytes = 0;           ///< dynamic shared memory
+  unsigned cluster = 0;                ///< blocks per cluster
+  bool cooperative = false;            ///< all blocks run at the same time, or the launch is an error
+  detail::StreamArgument stream = {};  ///< of the device of the arrays: DeviceError for another one's
   bool tune = true;
   detail::Where where = detail::Where::current();  ///< of the braces, for messages; not to be given
 };
@@ -72,6 +88,8 @@ inline LaunchControl launch_control(const Launch& l) {
   c.tune = l.tune;
   c.stream = l.stream.native;
   c.has_stream = l.stream.given;
+  c.stream_kind = l.stream.device_kind;
+  c.stream_index = l.stream.device_index;
   c.where = l.where;
   return c;
 }

@@ -12,12 +12,13 @@ struct ProfileOptions {
   bool print = true;
 };
 
-/// All launches of one kernel for one expression, or all copies of one kind, on one device. Times are in milliseconds.
+/// All launches of one kernel for one expression, or all copies of one kind at one place, on one device. Times are in
+/// milliseconds.
 struct ProfileRow {
   enum class Kind : std::uint8_t { kernel, raw_kernel, graph, copy };
   Kind kind = Kind::kernel;
   Text name;    ///< the kernel's entry point, or "copy from host", "copy to host", "copy", "copy from another device"
-  Text label;   ///< "softmax (model.cpp:12)": the name given to kl::jit and the place; empty where neither is known
+  Text label;   ///< "softmax (model.cpp:12)": the name given to kl::jit and the place; of copies "(model.cpp:12)"
   Text device;  ///< "cuda:0", "cpu"
   std::int64_t count = 0;
   std::int64_t captured = 0;  ///< of `count`, launches recorded into a CUDA graph: they have no time of their own

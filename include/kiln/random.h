@@ -10,10 +10,10 @@ template <class T, bool Normal>
 Array<T> make(const Shape& shape, std::uint64_t seed, detail::Where w) {
   static_assert(is_floating(dtype_of<T>), "kiln: random numbers are floating; cast the result for integers");
   using S = detail::Random<dtype_of<T>, Normal>;
-  const detail::Slot counter = detail::slot_of(detail::counter_operand(shape.data(), shape.rank()));
+  const detail::Slot counter = detail::slot_of(detail::counter_operand(shape.data(), shape.rank(), w));
   const detail::Slot key = detail::number_slot(seed);
-  return Array<T>(Expression<S>{
-      {}, {w, detail::take_both(detail::take_slots(1, false), detail::take_slots(1, false)), &counter, &key}});
+  const detail::Take take = detail::take_both(detail::take_slots(1, false), detail::take_slots(1, false));
+  return Array<T>(Expression<S>(detail::OfSlots{}, w, take, &counter, &key), w);
 }
 
 }  // namespace detail_random

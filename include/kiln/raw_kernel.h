@@ -62,9 +62,9 @@ class RawCall {
 /// parameters of the compiled kernel:
 /// - an Array or View gives the address of its first element (strides are the caller's business), must be on a CUDA
 ///   device, and lives until the stream has used it. Its element type is checked where the declaration names it;
-/// - numbers, kl::scalar<T>(v), kl::half, kl::bfloat16 and std::complex are passed by value in their own size: an int
-/// is
-///   not converted to the float that a parameter may want;
+/// - numbers, kl::scalar<T>(v), kl::half, kl::bfloat16 and std::complex are passed by value,
+///   in their own size: an int is not converted to the float
+///   that a parameter may want;
 /// - trivially copyable structures are passed by value; nullptr and raw pointers as they are.
 /// TypeError: arguments that do not match. ShapeError: a grid, block or amount of shared memory that no launch can
 /// have. DeviceError: arrays or a current device where no CUDA kernel can run. CompileError: the source does not
@@ -92,11 +92,21 @@ class RawKernel {
     return {program_, launch, n};
   }
 
+  /// How many threads run is not to be guessed.
+  template <class... A>
+  void operator()(const A&...) const {
+    static_assert(sizeof...(A) == ~std::size_t{},
+                  "kiln: a raw kernel is launched with a grid: k[{.grid = {gx, gy}, .block = {32, 8}}](...), or "
+                  "k.over(n)(...) for at least n threads");
+  }
+
   /// Compiles, for the current device or for a named architecture ("sm_90") that need not be here, and tells registers,
   /// spilled bytes, shared memory, occupancy (of k[{.block = 256}].inspect(...), else of the best block), source, PTX
   /// and machine code. explain() lists the parameters.
-  Inspection inspect(const char* arch = nullptr) const {
-    return Inspection(detail::inspect_raw(*program_, detail::LaunchControl{}, arch));
+  Inspection inspect(const char* arch = nullptr, detail::Where where = detail::Where::current()) const {
+    detail::LaunchControl launch;
+    launch.where = where;
+    return Inspection(detail::inspect_raw(*program_, launch, arch));
   }
   /// Compiles into the caches ahead of the first launch, without a GPU: k.compile({.archs = {"sm_80", "sm_90"}}). No
   /// architectures mean the current device.

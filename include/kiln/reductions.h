@@ -46,6 +46,8 @@ auto reduce_as(Where where, const X& x, bool movable, const ReductionCall& call)
   } else if constexpr (Operand<X>::role == Role::array) {
     return compose_reduction<Reduced<As::r.result, typename Operand<X>::template Structure<Operand<X>::type.type>>>(
         where, call, x, take_slots(sizeof(X) / sizeof(Slot), movable));
+  } else {
+    return refused();
   }
 }
 
@@ -136,9 +138,9 @@ KILN_SCAN(cummin)
 /// Joins the elements with a function of the user's, which must be associative and commutative:
 /// kl::reduce(x, axis, 0.0f, [](auto a, auto b) { return a + b; }). `identity`, a number, joined with any value gives
 /// that value, and is the result of no elements. The result has the operand's type. Two or three values are joined at
-/// once as std::tuple: of expressions, of identities, in and out of the function; the result is a std::tuple. C++
-/// numbers that the function captures are constants of the kernel: each value of them is compiled once. What changes
-/// often, arrays and traced values go into the tuple.
+/// once: a std::tuple of expressions (std::tie(x, y) of arrays, which std::tuple(x, y) would copy), of identities, in
+/// and out of the function. C++ numbers that it captures are constants of the kernel, each value of them compiled once:
+/// what changes often, arrays and traced values go into the tuple.
 template <class X, class I, class F>
   requires(detail::combines<F>)
 auto reduce(const X& x, detail::AxisOption axes, const I& identity, const F& function,

@@ -7,16 +7,14 @@
 //   indices   integers of any type and rank, or an expression of such; negative ones count from the end; updates of an
 //             index outside [-n, n) are dropped, and no other memory is touched
 //   updates   an array, expression or number that broadcasts to the shape of the target with `axis` replaced by the
-//   axes
-//             of `indices`; as if all updates were complete before the first one is added, whatever overlaps
+//             axes of `indices`; as if all updates were complete before the first one is added, whatever overlaps
 //   repeats   the same device, shapes and layouts give the same bits. Sums of floats have a fixed order: updates are
 //             sorted by their index and added in runs (f16 and bf16 in f32, rounded once). kl::unordered lets them meet
 //             in any order instead, which takes less memory and is often faster on a GPU; results then differ in the
 //             last bits from run to run. Those of f16 and bf16, which would be rounded after each update, are sorted in
 //             any case. Integers, and the largest and smallest, do not depend on the order
-//   errors    ShapeError for a missing axis, updates that do not fit, a target without elements of its own; TypeError
-//   at
-//             compile time for floating updates of integers and complex ones of reals
+//   errors    ShapeError for a missing axis, updates that do not fit, a target without elements of its own; floating
+//             updates of integers and complex ones of reals do not compile
 //   stream    asynchronous on the current stream of the thread
 //   inspect   kl::scatter_add.inspect(target, indices, updates, axis) tells what a call runs, without running it
 //
@@ -165,7 +163,8 @@ Array<std::int64_t> bincount(const I& indices, std::int64_t n, detail::Where w =
   static_assert(is_integer(detail::Operand<I>::type.type), "kiln: kl::bincount counts integers");
   Array<std::int64_t> counts = zeros<std::int64_t>({n}, w);
   if constexpr (is_signed_integer(detail::Operand<I>::type.type)) {
-    scatter_add(counts, where(indices < 0, n, cast<std::int64_t>(indices)), 1, 0, w);
+    const auto at = detail::expression_of(indices, false);  // whose operators take the place of kl::where
+    scatter_add(counts, where(at < 0, n, cast<std::int64_t>(at, w), w), 1, 0, w);
   } else {
     scatter_add(counts, indices, 1, 0, w);
   }
@@ -185,14 +184,14 @@ Array<std::int64_t> histogram(const X& x, std::int32_t bins, double lo, double h
   detail::check_histogram(bins, lo, hi, w);
   if (lo == hi) lo -= 0.5, hi += 0.5;
   using C = std::conditional_t<is_floating(type) && type != DType::f64, float, double>;
-  const auto value = cast<C>(x);
+  const auto value = cast<C>(x, w);
   const C first = static_cast<C>(lo), last = static_cast<C>(hi), step = (last - first) / static_cast<C>(bins);
-  const auto near = let(minimum(cast<std::int32_t>((value - first) / step), bins - 1));
-  const auto below = cast<std::int32_t>(value < fma(cast<C>(near), step, first));
-  const auto above = cast<std::int32_t>(value >= fma(cast<C>(near + 1), step, first) && near < bins - 1);
+  const auto near = let(minimum(cast<std::int32_t>((value - first) / step, w), bins - 1, w));
+  const auto below = cast<std::int32_t>(value < fma(cast<C>(near, w), step, first, w), w);
+  const auto above = cast<std::int32_t>(value >= fma(cast<C>(near + 1, w), step, first, w) && near < bins - 1, w);
   const auto inside = value >= first && value <= last;
   Array<std::int64_t> counts = zeros<std::int64_t>({bins}, w);
-  scatter_add(counts, where(inside, near - below + above, bins), 1, 0, w);
+  scatter_add(counts, where(inside, near - below + above, bins, w), 1, 0, w);
   return counts;
 }
 

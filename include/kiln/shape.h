@@ -5,6 +5,18 @@
 
 namespace kiln {
 
+namespace detail {
+/// The axis of shape()[axis], and where it was written.
+struct ShapeAxis {
+  std::int64_t value;
+  Where where;
+  template <class I>
+    requires(std::is_integral_v<I>)
+  constexpr ShapeAxis(I axis, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
+      : value(static_cast<std::int64_t>(axis)), where{f, l} {}
+};
+}  // namespace detail
+
 /// Up to 8 extents, strides or axes. Converts from braces, from any contiguous container of integers and, with one
 /// element, from an integer.
 class Shape {
@@ -38,9 +50,11 @@ class Shape {
   constexpr const std::int64_t* data() const { return values_; }
   constexpr const std::int64_t* begin() const { return values_; }
   constexpr const std::int64_t* end() const { return values_ + rank_; }
-  constexpr std::int64_t operator[](std::size_t axis) const {
-    if (axis >= size()) detail::bad_axis_access(axis, rank_);
-    return values_[axis];
+  /// Negative axes count from the end.
+  constexpr std::int64_t operator[](detail::ShapeAxis axis) const {
+    const std::int64_t i = axis.value < 0 ? axis.value + rank_ : axis.value;
+    if (i < 0 || i >= rank_) detail::bad_axis_access(axis.value, rank_, axis.where);
+    return values_[i];
   }
   friend constexpr bool operator==(const Shape& a, const Shape& b) {
     if (a.rank_ != b.rank_) return false;

@@ -30,6 +30,22 @@ class Sym : public detail::Operators<Sym<T>>,
   static constexpr DType dtype = dtype_of<T>;
 
   Sym(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
+  Sym(const Sym&) = default;
+  Sym& operator=(const Sym&) & = default;
+  /// Elements of a traced value are not written.
+  template <class V>
+  void operator=(const V&) const&& {
+    static_assert(detail::no_dtype<V>::value,
+                  "kiln: elements of a traced value are not assigned to; compute the new value: "
+                  "kl::where(kl::index(a, 0) == 0, 1, a)");
+  }
+  template <class V>
+  const Sym& operator=(const V&) const& {
+    static_assert(detail::no_dtype<V>::value,
+                  "kiln: a variable of a traced value keeps its type; bind a new name to another value");
+    return *this;
+  }
+  ~Sym() = default;
 
   int ndim() const { return detail::rank_of(*recorder_, node_); }
   /// The number of elements and the extents: run-time numbers, which follow from the shapes of the call.
@@ -164,15 +180,15 @@ inline Recorder* common_recorder(Recorder* a, Recorder* b, Where where) {
 }
 
 template <class X>
-NodeId node_as(Recorder& recorder, const X& x, DType type, Where w) {
+NodeId node_as(Recorder& recorder, const X& x, DType type, Where w, int op = -1) {
   if constexpr (Operand<X>::role == Role::traced) {
     return x.node_as(type, w);
   } else if constexpr (Operand<X>::role == Role::baked) {
-    return record_number(recorder, scalar_argument(x.value), type, w);
-  } else if constexpr (Operand<X>::role == Role::array) {
-    return 0;  // record refuses it; nothing more is to be said
+    return record_number(recorder, scalar_argument(x.value), type, w, op);
+  } else if constexpr (Operand<X>::role == Role::number) {
+    return record_number(recorder, scalar_argument(x), type, w, op);
   } else {
-    return record_number(recorder, scalar_argument(x), type, w);
+    return 0;  // refused already; nothing more is to be said
   }
 }
 
@@ -186,7 +202,7 @@ template <Op O, class... X>
   Recorder* recorder = nullptr;
   ((recorder = common_recorder(recorder, recorder_of(operands), where)), ...);
   unsigned i = 0;
-  const NodeId nodes[] = {node_as(*recorder, operands, r.operands[i++], where)...};
+  const NodeId nodes[] = {node_as(*recorder, operands, r.operands[i++], where, static_cast<int>(O))...};
   const NodeId node = record_operation(*recorder, O, r.result, nodes, sizeof...(X), where);
   using Element = typename ElementOf<r.result>::type;
   return std::conditional_t<r.weak, WeakSym<Element>, Sym<Element>>(*recorder, node);

@@ -89,8 +89,8 @@ auto with_last_axes(const X& x, int count, Where where) {
 template <class F, class I = detail::NoIdentity>
 class Ufunc : public detail::Inspectable<Ufunc<F, I>> {
  public:
-  constexpr explicit Ufunc(F function, I identity = {}, const Options& options = {})
-      : stretches_(function), jit_(static_cast<F&&>(function), options), identity_(identity) {}
+  constexpr explicit Ufunc(F function, I identity = {}, const Options& options = {}, detail::Where where = {})
+      : stretches_(function), jit_(static_cast<F&&>(function), options, nullptr, where), identity_(identity) {}
 
   template <class... A>
   auto operator()(const A&... arguments) const {
@@ -135,7 +135,7 @@ class Ufunc : public detail::Inspectable<Ufunc<F, I>> {
   auto outer(const X& x, const Y& y, detail::Where w = detail::Where::current()) const {
     static_assert(detail::role_of<X> == detail::role_of<Y> && detail::any_operand<X, Y>,
                   "kiln: outer of a kl::ufunc takes two arrays or expressions, or two traced values");
-    return jit_(detail::with_last_axes(x, y.ndim(), w), y);
+    return jit_.run_at(w, nullptr, detail::with_last_axes(x, y.ndim(), w), y);
   }
   /// NumPy's reduceat along the last axis: {.., starts} from {.., n} and the integer vector `starts`. Stretch i runs
   /// from starts[i] to starts[i + 1], the last one to the end; one that does not start before the next is the element
@@ -184,12 +184,13 @@ class Ufunc : public detail::Inspectable<Ufunc<F, I>> {
 
 /// Makes a universal function of a lambda: see the top of this file.
 template <class F>
-constexpr Ufunc<F> ufunc(F function, const Options& options = {}) {
-  return Ufunc<F>(static_cast<F&&>(function), {}, options);
+constexpr Ufunc<F> ufunc(F function, const Options& options = {}, detail::Where w = detail::Where::current()) {
+  return Ufunc<F>(static_cast<F&&>(function), {}, options, w);
 }
 template <class F, class C>
-constexpr Ufunc<F, Identity<C>> ufunc(F function, Identity<C> identity, const Options& options = {}) {
-  return Ufunc<F, Identity<C>>(static_cast<F&&>(function), identity, options);
+constexpr Ufunc<F, Identity<C>> ufunc(F function, Identity<C> identity, const Options& options = {},
+                                      detail::Where w = detail::Where::current()) {
+  return Ufunc<F, Identity<C>>(static_cast<F&&>(function), identity, options, w);
 }
 
 }  // namespace kiln

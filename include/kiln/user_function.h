@@ -93,7 +93,7 @@ Expression<S> compose_call(Where where, const Slot& function, const A&... argume
   Slot numbers[sizeof...(A)];
   unsigned i = 0;
   const OperandSlots operands[] = {operand_slots(arguments, numbers[i++])..., {&function, take_slots(1, false)}};
-  return {{}, {where, operands, sizeof...(A) + 1}};
+  return Expression<S>(OfSlots{}, where, operands, static_cast<unsigned>(sizeof...(A) + 1));
 }
 
 template <class... A>

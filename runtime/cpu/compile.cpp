@@ -16,8 +16,6 @@
 namespace kiln::runtime {
 namespace {
 
-constinit FirstUses compiles;  ///< LLVM sets up parts of itself when it first needs them
-
 /// The line that "<entry>:<line>:<column>: error" names, 0 if the message names none.
 int line_of(const std::string& message, const std::string& entry) {
   const std::size_t at = message.find(entry + ":");
@@ -58,7 +56,6 @@ Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bo
   request.arch = arch.c_str();
   request.want_assembly = want_assembly;
   const NotForked inside;  // LLVM's own locks
-  const RegistersHandlers handlers(compiles);
   const std::unique_ptr<kiln_cpu_result, decltype(library.release)> result(library.compile(&request), library.release);
   if (const char* error = library.error(result.get())) {
     const std::string message = error;

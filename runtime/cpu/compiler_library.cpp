@@ -102,10 +102,8 @@ const CompilerLibrary& compiler_library() {
   const std::lock_guard lock(mutex);
   if (!loaded) {
     const HoldsExit hold;
-    {
-      const RegistersHandlers handlers;
-      loaded = new CompilerLibrary(load());
-    }
+    loaded = new CompilerLibrary(load());
+    put_exit_handler_last();
     refuse_while_exiting();
   }
   return *loaded;

@@ -24,6 +24,7 @@ struct LoadedKernel {
   std::uint32_t shared_bytes = 0;                   ///< static
   mutable std::uint32_t allowed_shared = 48 << 10;  ///< dynamic, raised on demand under the backend's mutex
   mutable bool allows_large_clusters = false;       ///< of more than 8 blocks; set on demand under the same mutex
+  mutable bool in_foreign_graph = false;            ///< launched into a capture of the host's; set once
   int max_threads = 0;
   std::string name;
   LoadedCount count;
@@ -88,6 +89,7 @@ class CudaBackend final : public Backend {
   [[noreturn]] void fail_launch(CUresult result, const LoadedKernel& kernel, const LaunchShape& shape);
   void allow_shared(const LoadedKernel& kernel, std::uint32_t bytes);
   void allow_large_clusters(const LoadedKernel& kernel);
+  void note_capture(const LoadedKernel& kernel, NativeStream stream);
   CUresult launch_extended(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters, CUstream stream);
   void* zeros(std::uint32_t count, NativeStream stream);
   void drop_counters(NativeStream stream);

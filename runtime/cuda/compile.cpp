@@ -16,7 +16,7 @@
 namespace kiln::runtime::cuda {
 namespace {
 
-constinit FirstUses compiles;  ///< NVRTC sets up parts of itself when it first needs them
+constinit FirstUses compiles;
 
 /// Threads inside of NVRTC. A fork does not wait for them, for a compile may take seconds: their child does without.
 constinit std::atomic<int> threads_inside{0};
@@ -172,11 +172,8 @@ Binary compile_for(const KernelSource& source, const CompileOptions& options, bo
   const std::string source_name = source.entry + ".cu";
   Program program(library, source, source_name);
   const std::vector<std::string> command = option_list(library, target, source, options);
-  nvrtcResult result = NVRTC_SUCCESS;
-  {
-    const RegistersHandlers handlers(compiles);
-    result = program.compile(command);
-  }
+  const nvrtcResult result = program.compile(command);
+  if (compiles.is_first()) put_exit_handler_last();  // where NVRTC registers handlers after all
   const std::string log = program.log();
   if (result != NVRTC_SUCCESS) fail_compile(library, source, target, result, source_name, log);
   Binary binary;

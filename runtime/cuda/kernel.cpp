@@ -11,6 +11,7 @@
 #include "runtime/cuda/relaxed_capture.h"
 #include "runtime/cuda_interface.h"
 #include "runtime/kernel_limit.h"
+#include "runtime/recording.h"
 #include "support/check.h"
 #include "support/hash.h"
 #include "support/log.h"
@@ -117,7 +118,9 @@ void CudaBackend::unload_oldest(std::size_t kernels, std::size_t looks) {
   const RelaxedCapture relaxed;
   for (; looks > 0 && loaded_.size() > kernels; --looks) {
     const auto oldest = kernels_.find(*loaded_.back());
-    if (oldest->second.kernel.use_count() > 1) {
+    const LoadedKernel& kernel = *oldest->second.kernel;
+    if (oldest->second.kernel.use_count() > 1 ||
+        std::atomic_ref<bool>(kernel.in_foreign_graph).load(std::memory_order_relaxed)) {
       loaded_.splice(loaded_.begin(), loaded_, oldest->second.place);
       continue;
     }
@@ -155,6 +158,17 @@ void CudaBackend::allow_large_clusters(const LoadedKernel& kernel) {
   });
   check(result, "asking for clusters of more than 8 blocks");
   std::atomic_ref<bool>(kernel.allows_large_clusters).store(true, std::memory_order_relaxed);
+}
+
+/// A graph that the host captured names the kernels of its nodes and does not hold them: their code stays.
+void CudaBackend::note_capture(const LoadedKernel& kernel, NativeStream stream) {
+  if (std::atomic_ref<bool>(kernel.in_foreign_graph).load(std::memory_order_relaxed) || recording_of(*this, stream))
+    return;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result =
+      in_context(*this, [&] { return driver().stream_is_capturing(static_cast<CUstream>(stream), &status); });
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+    std::atomic_ref<bool>(kernel.in_foreign_graph).store(true, std::memory_order_relaxed);
 }
 
 CUresult CudaBackend::launch_extended(const LoadedKernel& kernel, const LaunchShape& shape, void** parameters,
@@ -196,6 +210,7 @@ void CudaBackend::launch(const LoadedKernel& kernel, const LaunchShape& shape, v
   if (shape.shared_bytes > std::atomic_ref<std::uint32_t>(kernel.allowed_shared).load(std::memory_order_relaxed))
       [[unlikely]]
     allow_shared(kernel, shape.shared_bytes);
+  if (stream) note_capture(kernel, stream);  // the default stream cannot be captured
   if (shape.cluster > 1 || shape.cooperative) [[unlikely]] {
     const CUresult result = launch_extended(kernel, shape, parameters, static_cast<CUstream>(stream));
     if (result != CUDA_SUCCESS) fail_launch(result, kernel, shape);

@@ -3,10 +3,9 @@
 
 #include <dlfcn.h>
 
-#include <optional>
-
 #include "runtime/cuda/nvrtc_search.h"
 #include "runtime/cuda/testing.h"
+#include "runtime/cuda/without_exit_handlers.h"
 #include "runtime/cuda_interface.h"
 #include "runtime/exit_order.h"
 #include "support/check.h"
@@ -61,7 +60,11 @@ std::string load_error(const char* what) {
 
 /// "" and a filled table, or why this file cannot be used.
 std::string open_candidate(const std::string& path, Nvrtc& library) {
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = nullptr;
+  {
+    const WithoutExitHandlers loading;
+    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (!handle) return load_error("it cannot be opened");
 #define KILN_NVRTC_SYMBOL(member, symbol, declaration)                                \
   library.member = reinterpret_cast<decltype(library.member)>(dlsym(handle, symbol)); \
@@ -102,7 +105,6 @@ const Nvrtc& nvrtc() {
   if (s.library) return *s.library;
   search_once(s);
   const HoldsExit hold;
-  std::optional<RegistersHandlers> handlers(std::in_place);
   std::vector<std::string> refused;
   for (const std::string& path : s.search.found) {
     auto library = std::make_unique<Nvrtc>();
@@ -115,7 +117,7 @@ const Nvrtc& nvrtc() {
     s.identified = true;
     KILN_LOG(1, "{}", library->description());
     s.library = std::move(library);
-    handlers.reset();
+    put_exit_handler_last();
     refuse_while_exiting();
     warn_if_not_named(s);
     return *s.library;

@@ -90,6 +90,7 @@ def check_info(cache):
     run(kiln, "info", status=1, KILN_DEVICE="gpu", **place)
     misspelt = run(kiln, "info", status=1, KILN_CASH="on", **place)
     check("did you mean KILN_CACHE" in misspelt, misspelt)
+    check_cures(cache)
     cache.mkdir(mode=0o700, exist_ok=True)
     cache.chmod(0o777)
     shared = run(kiln, "info", status=1, **place)
@@ -98,6 +99,19 @@ def check_info(cache):
     cache.chmod(0o700)
     homeless = json.loads(run(kiln, "info", "--json", status=1))  # nothing says where a cache may be
     check("HOME" in homeless["cache"]["problem"], str(homeless["cache"]))
+
+
+def check_cures(cache):
+    """Whatever is wrong, what is said of it ends with what to do."""
+    for name, value in {"KILN_DEVICE": "cuda:99", "KILN_CASH": "on", "KILN_CACHE": "of", "KILN_CACHE_LIMIT": "much", "KILN_DEBUG": "loud",
+                        "KILN_TUNE": "maybe", "KILN_BUNDLE": "/nowhere.klb", "KILN_NVRTC": "/nowhere", "KILN_THREADS": "-1", "KILN_RECORD": "/nowhere/trace.kiln"}.items():
+        place = {"KILN_CACHE_DIR": str(cache), name: value}
+        result = subprocess.run([kiln, "info", "--json"], capture_output=True, text=True, env=environment(**place))
+        problems = json.loads(result.stdout)["problems"]
+        serious = [p for p in problems if p["serious"]]
+        check(result.returncode == (1 if serious else 0), f"{name}={value}: status {result.returncode}")
+        check(any(name in p["what"] or value in p["what"] for p in serious), f"{name}={value} is no problem: {problems}")
+        check(all(p["cure"] not in ("", "see above") for p in problems), f"{name}={value}: a problem without a cure: {problems}")
 
 
 def check_misuse():

@@ -85,19 +85,28 @@ TEST_P(BinaryFloat, maximum_and_minimum_propagate_nan_and_order_zeros) {  // cas
   all("minimum", [](const auto& x, const auto& y) { return kl::minimum(x, y); }, reference::minimum, 0, 0);
 }
 
-TEST_P(BinaryFloat, fmax_and_fmin_ignore_nan) {
-  const auto v = values::pairs<float>(1000, 13);
-  kl::Array<float> x = kl::from_host(v.first), y = kl::from_host(v.second);
+template <class T>
+void expect_fmax_and_fmin_ignore_nan() {
+  const auto v = values::pairs<T>(1000, 13);
+  kl::Array<T> x = kl::from_host(v.first), y = kl::from_host(v.second);
   const auto high = kl::eval(kl::fmax(x, y)).to_host(), low = kl::eval(kl::fmin(x, y)).to_host();
   for (std::size_t i = 0; i < high.size(); ++i) {
-    const float a = v.first[i], b = v.second[i];
+    const auto a = static_cast<double>(v.first[i]), b = static_cast<double>(v.second[i]);
+    const auto most = static_cast<double>(high[i]), least = static_cast<double>(low[i]);
     if (std::isnan(a) && std::isnan(b)) {
-      EXPECT_TRUE(std::isnan(high[i]) && std::isnan(low[i]));
+      EXPECT_TRUE(std::isnan(most) && std::isnan(least));
     } else {
-      EXPECT_EQ(high[i], std::fmax(a, b)) << a << ' ' << b;
-      EXPECT_EQ(low[i], std::fmin(a, b)) << a << ' ' << b;
+      EXPECT_EQ(most, std::fmax(a, b)) << kl::name_of(kl::dtype_of<T>) << ' ' << a << ' ' << b;
+      EXPECT_EQ(least, std::fmin(a, b)) << kl::name_of(kl::dtype_of<T>) << ' ' << a << ' ' << b;
     }
   }
+}
+
+TEST_P(BinaryFloat, fmax_and_fmin_ignore_nan) {  // case A06
+  expect_fmax_and_fmin_ignore_nan<kl::half>();
+  expect_fmax_and_fmin_ignore_nan<kl::bfloat16>();
+  expect_fmax_and_fmin_ignore_nan<float>();
+  expect_fmax_and_fmin_ignore_nan<double>();
 }
 
 TEST_P(BinaryFloat, floor_divide_and_remainder_follow_python) {

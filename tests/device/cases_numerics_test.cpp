@@ -44,6 +44,12 @@ TEST_P(NumericCases, floats_are_not_simplified_algebraically) {  // A10
   EXPECT_EQ(ratio[0], 1.0f);
   EXPECT_TRUE(std::isnan(ratio[1]) && std::isnan(ratio[2]));
   EXPECT_EQ(ratio[3], 1.0f);
+  // The same value by both branches may stand for the choice, but the sum turns -0 into 0.
+  kl::Array<float> zeros = kl::from_host(std::vector<float>{-0.0f, 0.0f});
+  const auto kept = kl::eval(kl::where(zeros > 0, zeros, zeros)).to_host();
+  const auto moved = kl::eval(kl::where(zeros > 0, zeros, zeros) + kl::lit(0.0f)).to_host();
+  EXPECT_TRUE(std::signbit(kept[0]) && !std::signbit(kept[1]));
+  EXPECT_FALSE(std::signbit(moved[0]) || std::signbit(moved[1]));
   kl::Array<bool> no = kl::from_host(std::vector<bool>{false, false, false, false});
   const auto masked = kl::eval(x * no).to_host();
   EXPECT_TRUE(masked[0] == 0 && std::isnan(masked[1]) && std::isnan(masked[2]) && std::signbit(masked[3]));

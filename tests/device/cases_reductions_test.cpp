@@ -1,6 +1,7 @@
 // tests/device/cases_reductions_test.cpp -- faults that users of similar systems reported about sums, extremes and
 // normalisations, restated as inputs.
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -77,6 +78,36 @@ TEST_P(ReductionCases, variance_is_not_the_mean_of_squares) {  // A04
   for (const float v : kl::eval(kl::var(column, 0)).to_host()) ASSERT_NEAR(v, 0.078125, 1e-5 * 0.078125);
   for (const std::int64_t n : {1000, 4096, 1000000}) EXPECT_EQ(kl::var(kl::full({n}, 1e6f)).item(), 0.0f) << n;
   EXPECT_EQ(kl::eval(kl::var(kl::full({5000, 3}, 1e6f), 0)).to_host(), (std::vector<float>(3, 0)));
+}
+
+/// In every form that lengths and layouts bring: held rows, chunks, columns, everything, stored and computed elements.
+template <class T>
+void expect_no_variance(std::int64_t n) {
+  for (const double x : {0.1, 1.00699997, 3.3333, -123.457, 1e-7, 9876.54}) {
+    const T value(static_cast<float>(x));
+    const std::string rule =
+        std::string(kl::name_of(kl::dtype_of<T>)) + " " + std::to_string(x) + ", " + std::to_string(n);
+    const kl::Array<T> line = kl::full({n}, value), rows = kl::full({3, n}, value), columns = kl::full({n, 3}, value);
+    EXPECT_EQ(static_cast<double>(kl::var(line).item()), 0) << rule;
+    EXPECT_EQ(static_cast<double>(kl::std_(line * T(0.3f) + line * T(0.7f)).item()), 0) << rule;
+    EXPECT_EQ(static_cast<double>(kl::max(kl::var(rows, 1)).item()), 0) << rule;
+    EXPECT_EQ(static_cast<double>(kl::max(kl::var(rows * T(1.7f), 1, kl::ddof(1))).item()), 0) << rule;
+    EXPECT_EQ(static_cast<double>(kl::max(kl::var(columns, 0)).item()), 0) << rule;
+    EXPECT_EQ(static_cast<double>(kl::max(kl::var(rows, {0, 1})).item()), 0) << rule;
+  }
+}
+
+TEST_P(ReductionCases, equal_elements_have_no_variance) {  // A04: n x / n is not x where the sum is rounded
+  for (const std::int64_t n : {2, 3, 10, 100, 1000, 4097, 5000, 20000, 70001, 300000}) {
+    expect_no_variance<float>(n);
+    expect_no_variance<double>(n);
+  }
+  for (const std::int64_t n : {10, 1000, 20000}) {
+    expect_no_variance<kl::half>(n);
+    expect_no_variance<kl::bfloat16>(n);
+  }
+  const std::complex<float> z(0.1f, 3.3333f);
+  EXPECT_EQ(kl::var(kl::full({5000}, z)).item(), 0.0f);
 }
 
 // ------------------------------------------------------------------ NaN and infinities

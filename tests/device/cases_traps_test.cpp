@@ -99,7 +99,9 @@ void expect_divisions_by_numbers() {
   const auto quotient = [](int a, int b) { return reference::truncate_divide(a, b); };
   const auto rest = [](int a, int b) { return reference::truncate_modulo(a, b); };
   for (const int divisor : {0, -1, least}) {
-    std::vector<int> got[5];
+    std::vector<int> got[7];
+    const auto by_constants = kl::jit(
+        [](auto a, kl::Const<int> n, kl::Const<int> d) { return a * 0 + (n / d - n % d + n / int{d} - int{n} % d); });
     {
       const Trapping trapping;
       got[0] = kl::eval(x / divisor).to_host();
@@ -107,12 +109,19 @@ void expect_divisions_by_numbers() {
       got[2] = kl::eval(x / kl::lit(divisor)).to_host();
       got[3] = kl::eval(x % kl::lit(divisor)).to_host();
       got[4] = kl::eval(x * 0 + kl::scalar<int>(least) / kl::scalar<int>(divisor)).to_host();
+      got[5] = kl::eval(x * 0 + kl::lit(least) / kl::lit(divisor)).to_host();
+      got[6] = by_constants(x, least, divisor).to_host();
     }
+    const auto baked = wrap<int>(reference::truncate_divide(least, divisor));
+    const auto baked_rest = wrap<int>(reference::truncate_modulo(least, divisor));
+    EXPECT_EQ(got[5], std::vector<int>(v.size(), baked)) << divisor;
+    EXPECT_EQ(got[6],
+              std::vector<int>(v.size(), wrap<int>(reference::Int{2} * baked - reference::Int{2} * baked_rest)));
     EXPECT_EQ(got[0], want(quotient, divisor)) << divisor;
     EXPECT_EQ(got[1], want(rest, divisor)) << divisor;
     EXPECT_EQ(got[2], want(quotient, divisor)) << divisor;
     EXPECT_EQ(got[3], want(rest, divisor)) << divisor;
-    EXPECT_EQ(got[4], std::vector<int>(v.size(), wrap<int>(reference::truncate_divide(least, divisor)))) << divisor;
+    EXPECT_EQ(got[4], std::vector<int>(v.size(), baked)) << divisor;
   }
 }
 

@@ -81,15 +81,102 @@ TEST_P(ComplexNumbers, parts_magnitude_and_angle) {
   }
 }
 
-TEST_P(ComplexNumbers, abs_and_division_do_not_overflow) {  // scaled, as C++
-  using C = std::complex<float>;
-  kl::Array<C> z = kl::from_host(std::vector<C>{{3e38f, 4e37f}, {3e-40f, 4e-40f}});
+/// Parts from the least subnormal to the greatest number, of both signs.
+template <class F>
+std::vector<std::complex<F>> extremes() {
+  using Limits = std::numeric_limits<F>;
+  const F middle = static_cast<F>(std::sqrt(static_cast<long double>(Limits::min())));
+  std::vector<F> parts;
+  for (const F value : {F(0), Limits::denorm_min(), 3 * Limits::denorm_min(), Limits::min() / 7, Limits::min(), middle,
+                        F(0.7), F(1), 1 / middle, Limits::max() / 3, Limits::max()})
+    parts.insert(parts.end(), {value, -value});
+  std::vector<std::complex<F>> all;
+  for (const F re : parts)
+    for (const F im : parts) all.push_back({re, im});
+  return all;
+}
+
+/// Every pair of extremes, by std::complex<long double>, whose exponents are wider than those of both types.
+template <class F>
+void expect_division_of_extremes() {
+  using C = std::complex<F>;
+  using Limits = std::numeric_limits<F>;
+  const std::vector<C> all = extremes<F>();
+  std::vector<C> dividends, divisors;
+  for (const C& x : all)
+    for (const C& y : all)
+      if (y != C(0)) dividends.push_back(x), divisors.push_back(y);
+  const kl::Array<C> x = kl::from_host(dividends), y = kl::from_host(divisors);
+  const auto got = kl::eval(x / y).to_host();
+  const C constant(2, 1);
+  const auto by_constant = kl::eval(x / kl::lit(constant)).to_host();
+  check::Reporter report(std::string("division of ") + kl::name_of(kl::dtype_of<C>));
+  const auto expect = [&](const C& p, const C& q, const C& result) {
+    const Complex want = Complex(p.real(), p.imag()) / Complex(q.real(), q.imag());
+    const long double most = std::max(std::abs(want.real()), std::abs(want.imag()));
+    // Half a unit of the least subnormal per step; a part that is next to nothing beside the other may lose its bits.
+    const long double allowed = 8 * Limits::epsilon() * most + 4 * static_cast<long double>(Limits::denorm_min());
+    const auto differs = [&](F part, long double wanted) {
+      if (std::abs(wanted) > Limits::max() * (1 - 8 * static_cast<long double>(Limits::epsilon())))
+        return !(std::abs(part) >= Limits::max() * F(0.99)) || std::signbit(part) != std::signbit(wanted);
+      if (most > Limits::max()) return std::isfinite(part) && std::abs(part - wanted) > allowed;  // beside an infinity
+      return !(std::abs(static_cast<long double>(part) - wanted) <= allowed);
+    };
+    if (differs(result.real(), want.real()) || differs(result.imag(), want.imag()))
+      report.fail(check::text(p) + " / " + check::text(q) + " -> " + check::text(result) + ", not " +
+                  check::text(C(static_cast<F>(want.real()), static_cast<F>(want.imag()))));
+  };
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    expect(dividends[i], divisors[i], got[i]);
+    expect(dividends[i], constant, by_constant[i]);
+  }
+}
+
+TEST_P(ComplexNumbers, division_of_extremes) {  // scaled, as C++
+  expect_division_of_extremes<float>();
+  expect_division_of_extremes<double>();
+}
+
+template <class F>
+void expect_magnitude_and_sign_of_extremes() {
+  using C = std::complex<F>;
+  const std::vector<C> all = extremes<F>();
+  const kl::Array<C> z = kl::from_host(all);
   const auto magnitude = kl::eval(kl::abs(z)).to_host();
-  EXPECT_NEAR(magnitude[0] / std::hypot(3e38, 4e37), 1.0, 1e-6);
-  EXPECT_NEAR(magnitude[1] / 5e-40, 1.0, 1e-4);
-  const auto one = kl::eval(z / z).to_host();
-  EXPECT_NEAR(one[0].real(), 1.0f, 1e-6f);
-  EXPECT_NEAR(one[0].imag(), 0.0f, 1e-6f);
+  const auto direction = kl::eval(kl::sign(z)).to_host();
+  const F epsilon = std::numeric_limits<F>::epsilon();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Complex w(all[i].real(), all[i].imag());
+    const long double length = std::abs(w);
+    if (length > std::numeric_limits<F>::max()) {
+      EXPECT_TRUE(std::isinf(magnitude[i])) << all[i];
+    } else {
+      EXPECT_LE(std::abs(magnitude[i] - length), 4 * epsilon * length + std::numeric_limits<F>::denorm_min()) << all[i];
+    }
+    const Complex unit = length == 0 ? w : w / length;
+    const Complex got(direction[i].real(), direction[i].imag());
+    EXPECT_LE(std::abs(got - unit), 4 * static_cast<long double>(epsilon)) << all[i];
+  }
+}
+
+TEST_P(ComplexNumbers, magnitude_and_sign_of_extremes) {
+  expect_magnitude_and_sign_of_extremes<float>();
+  expect_magnitude_and_sign_of_extremes<double>();
+}
+
+TEST_P(ComplexNumbers, logarithm_of_a_nan_part_is_nan) {  // C99 G.6.3.2
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  using C = std::complex<double>;
+  const kl::Array<C> z =
+      kl::from_host(std::vector<C>{{1, nan}, {-1, nan}, {nan, 1}, {nan, -1}, {inf, nan}, {nan, -inf}});
+  const auto got = kl::eval(kl::log(z)).to_host();
+  const auto single = kl::eval(kl::log(kl::cast<std::complex<float>>(z))).to_host();
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_TRUE(std::isnan(got[i].imag()) && std::isnan(single[i].imag())) << i;
+    const bool infinite = i >= 4;
+    EXPECT_TRUE(infinite ? got[i].real() == inf : std::isnan(got[i].real())) << i << ' ' << got[i];
+    EXPECT_TRUE(infinite ? std::isinf(single[i].real()) : std::isnan(single[i].real())) << i << ' ' << single[i];
+  }
 }
 
 TEST_P(ComplexNumbers, arithmetic) {

@@ -3,25 +3,18 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/support/devices.h"
+#include "tests/support/messages.h"
 
 namespace {
 
+using messages::message_of;
+
 class ErrorPlaces : public OnEachDevice {};
 KILN_ON_EACH_DEVICE(ErrorPlaces);
-
-/// The message of the error that `run` throws, or "".
-template <class Run>
-std::string message_of(Run run) {
-  try {
-    run();
-  } catch (const kl::Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string at(int line) { return "error_places_test.cpp:" + std::to_string(line) + ")"; }
 
@@ -47,6 +40,97 @@ TEST_P(ErrorPlaces, operators_know_their_line_when_the_assignment_does_not) {
   kl::View<bool> five_flags = different = kl::zeros<bool>({5});
   EXPECT_NAMES(message_of([&] { five_flags = a == 2.0f; }), at(__LINE__));
   EXPECT_NAMES(message_of([&] { five_flags = 2 != a; }), at(__LINE__));
+}
+
+TEST_P(ErrorPlaces, numbers_arrays_and_views_on_the_right_carry_their_line) {
+  kl::Array<std::int8_t> small({2, 2});
+  kl::View<std::int8_t> all = small;
+  kl::Array<float> f({2, 3}), g({2, 3}), unset;
+  kl::View<float> row = f(0);
+  const kl::View<const float> fixed = g;
+  EXPECT_NAMES(message_of([&] { small = 300; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { all = 300; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { small(0) = 300; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { small(0, 1) = kl::lit(300); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f(0) = g; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { row = g; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { row = fixed; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { row = g(kl::all, kl::all); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f(0) = row.reshape({3, 1}); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f(0) = kl::Array<int>({2, 3}); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f.broadcast_to({2, 2, 3}) = f; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f.broadcast_to({2, 2, 3}) = 1; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { row = unset; }), at(__LINE__));
+  kl::View<float> moved = f;
+  const kl::View<float> taken = std::move(moved);
+  EXPECT_NAMES(message_of([&] { moved = g; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { moved = g; }), "take the view again");
+  EXPECT_NAMES(message_of([&] { moved = 1; }), at(__LINE__));
+}
+
+TEST_P(ErrorPlaces, views_of_another_device_name_the_line_of_the_assignment) {
+  if (!on_gpu()) GTEST_SKIP() << "needs two devices";
+  kl::Array<float> here({3}), there({3}, kl::Device::cpu());
+  kl::View<float> view = here;
+  EXPECT_NAMES(message_of([&] { view = there; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { here(kl::range(0, 3)) = there; }), at(__LINE__));
+}
+
+TEST_P(ErrorPlaces, scalars_that_do_not_fit_name_their_operation) {
+  kl::Array<std::int8_t> small({2});
+  EXPECT_NAMES(message_of([&] { small = 300; }), "assignment: the scalar 300 (i32) does not fit i8");
+  EXPECT_NAMES(message_of([&] { kl::eval(small + 300); }), "kl::add: the scalar 300 (i32) does not fit i8");
+  EXPECT_NAMES(message_of([&] { small *= 300; }), "kl::mul: the scalar 300");
+  EXPECT_NAMES(message_of([&] { kl::eval(kl::clip(small, 0, 300)); }), "kl::clip: the scalar 300");
+  EXPECT_NAMES(message_of([&] { kl::eval(kl::where(small > 0, small, 300)); }), "kl::where: the scalar 300");
+  const auto f = kl::jit([](auto a, auto k) { return a - k; });
+  EXPECT_NAMES(message_of([&] { f(small, 300); }), "kl::sub: the scalar 300");
+  const auto g = kl::jit([](auto a) { return a - 300; });
+  EXPECT_NAMES(message_of([&] { g(small); }), "kl::sub: the scalar 300");
+}
+
+TEST_P(ErrorPlaces, assignments_that_carry_their_line_still_write) {
+  kl::Array<float> f = kl::zeros<float>({2, 3}), g = kl::full({3}, 2.0f);
+  kl::View<float> row = f(0);
+  struct Holder {
+    kl::View<float> view;
+  };
+  row = 1;
+  f(1) = g;
+  EXPECT_EQ(f.to_host(), (std::vector<float>{1, 1, 1, 2, 2, 2}));
+  row = kl::full<double>({1}, 4.0);
+  EXPECT_EQ(f.to_host(), (std::vector<float>{4, 4, 4, 2, 2, 2})) << "broadcasts and converts";
+  row = f(1);
+  EXPECT_EQ(f.to_host(), (std::vector<float>{2, 2, 2, 2, 2, 2}));
+  kl::View<float> first = f(kl::all, 0), last = f(kl::all, 2);
+  last = 5;
+  first = last;
+  EXPECT_EQ(f.to_host(), (std::vector<float>{5, 2, 5, 5, 2, 5})) << "of two variables";
+  Holder one{f(kl::all, 1)};
+  const Holder other{f(kl::all, 0)};
+  one = other;
+  EXPECT_EQ(f.to_host(), (std::vector<float>{5, 5, 5, 5, 5, 5})) << "of members";
+  one = Holder{kl::zeros<float>({2})(kl::all)};
+  EXPECT_EQ(f.to_host(), (std::vector<float>{5, 0, 5, 5, 0, 5}));
+  kl::Array<int> counts = kl::zeros<int>({2});
+  counts = 2.75;
+  EXPECT_EQ(counts.to_host(), (std::vector<int>{2, 2})) << "a float given to integers is truncated as by a cast";
+  kl::Array<float> scalar;
+  scalar = 3;
+  EXPECT_EQ(scalar.ndim(), 0);
+  EXPECT_EQ(scalar.item(), 3);
+}
+
+TEST_P(ErrorPlaces, expressions_are_assigned_to_variables) {
+  const kl::Array<float> x = kl::full({2}, 3.0f);
+  auto e = x * 1;
+  auto other = x * 2;
+  e = other;
+  EXPECT_EQ(kl::eval(e).to_host(), (std::vector<float>{6, 6}));
+  e = x * 4;
+  EXPECT_EQ(kl::eval(e).to_host(), (std::vector<float>{12, 12}));
+  e = std::move(other);
+  EXPECT_EQ(kl::eval(e).to_host(), (std::vector<float>{6, 6}));
 }
 
 TEST_P(ErrorPlaces, slices_name_their_line) {

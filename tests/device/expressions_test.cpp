@@ -7,22 +7,16 @@
 #include <vector>
 
 #include "tests/support/devices.h"
+#include "tests/support/messages.h"
 
 namespace {
+
+using messages::message_of;
 
 class Expressions : public OnEachDevice {};
 KILN_ON_EACH_DEVICE(Expressions);
 
 using Floats = std::vector<float>;
-
-std::string message_of(const auto& action) {
-  try {
-    action();
-  } catch (const kl::Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 /// Case B13: the expression outlives its scalars, its array and the function that made it.
 auto sine_of_scaled(const kl::Array<float>& x) {

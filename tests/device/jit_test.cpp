@@ -165,6 +165,29 @@ auto with_numbers(const F& f, const X& x, std::index_sequence<I...>) {
   return f(x, static_cast<float>(I)..., 2);
 }
 
+// Rule: a number that a kl::Const parameter cannot hold is refused, and not cut to what fits.
+TEST_P(Jit, numbers_that_a_constant_parameter_cannot_hold_are_refused) {
+  const kl::Array<int> x = kl::from_host(std::vector<int>{1, 2});
+  const auto plus = kl::jit([](auto v, kl::Const<int> n) { return v + n; });
+  const auto bytes = kl::jit([](auto v, kl::Const<std::uint8_t> n) { return v + n; });
+  const auto expect_refused = [](auto call, const std::string& number, const std::string& type) {
+    try {
+      call();
+      ADD_FAILURE() << number << " was taken for " << type;
+    } catch (const kl::TypeError& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find("the number " + number), std::string::npos) << message;
+      EXPECT_NE(message.find("does not fit " + type), std::string::npos) << message;
+    }
+  };
+  expect_refused([&] { plus(x, 3000000000LL); }, "3000000000", "i32");
+  expect_refused([&] { plus(x, 2.5); }, "2.5", "i32");
+  expect_refused([&] { bytes(x, 300); }, "300", "u8");
+  expect_refused([&] { bytes(x, -1); }, "-1", "u8");
+  EXPECT_EQ(plus(x, 2.0).to_host(), (std::vector<int>{3, 4})) << "a whole number fits";
+  EXPECT_EQ(bytes(x, 255L).to_host(), (std::vector<int>{256, 257}));
+}
+
 // Rule: there may be many parameters, any of them kl::Const; those declared auto receive variables.
 TEST_P(Jit, constants_stand_anywhere_among_many_numbers) {
   const kl::Array<float> x = kl::from_host(Floats{1, 2});

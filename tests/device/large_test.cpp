@@ -59,6 +59,33 @@ TEST_P(Large, index_beyond_2_31) {
   }
 }
 
+// Rule: every row has a block, also where a grid has fewer along x: 2^31 - 1.
+TEST_P(Large, more_rows_than_blocks_along_x) {
+  const std::int64_t n = (std::int64_t(1) << 31) + 5, length = 1056;
+  kl::Array<std::int8_t> x({n, 1});
+  x = kl::cast<std::int8_t>(kl::index(x, 0) % std::int64_t(101));
+  const kl::Array<std::int8_t> row = kl::cast<std::int8_t>(kl::index(kl::zeros<std::int8_t>({1, length}), 1) == 1050);
+  const kl::Array<std::int8_t> y = kl::max(x + row, 1);
+  for (const std::int64_t start : {std::int64_t(0), (std::int64_t(1) << 30) - 50, (std::int64_t(1) << 31) - 50}) {
+    const std::int64_t stop = std::min(n, start + 1000);
+    const auto got = y(kl::range(start, stop)).to_host();
+    for (std::int64_t i = start; i < stop; ++i) ASSERT_EQ(got[static_cast<std::size_t>(i - start)], i % 101 + 1) << i;
+  }
+}
+
+// Rule: a scan has any number of columns.
+TEST_P(Large, scans_of_more_than_2_30_columns) {
+  const std::int64_t n = (std::int64_t(1) << 30) + 1;
+  const kl::Array<std::int8_t> x = kl::from_host(std::vector<std::int8_t>{3, 5}, {2, 1});
+  const kl::Array<std::int8_t> y = kl::cummax(x.broadcast_to({2, n}), 0);
+  for (const std::int64_t row : {0, 1}) {
+    for (const std::int64_t start : {std::int64_t(0), n - 1000}) {
+      const auto got = y(row, kl::range(start, start + 1000)).to_host();
+      ASSERT_EQ(got, std::vector<std::int8_t>(got.size(), row == 0 ? 3 : 5)) << row << ' ' << start;
+    }
+  }
+}
+
 KILN_ON_EACH_DEVICE(Large);
 
 }  // namespace

@@ -2,6 +2,7 @@
 // compute; the CPU device ignores it.
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/support/devices.h"
@@ -26,6 +27,32 @@ void expect_same_bits(const F& f, const A&... arguments) {
   }
 }
 
+/// Rule: a launch runs on a stream of its arrays' device; another one's is refused, and nothing is launched.
+TEST_P(LaunchControl, StreamsOfAnotherDeviceAreRefused) {
+  const kl::Array<float> x = kl::ones<float>({5});
+  kl::Array<float> y = kl::zeros<float>({5});
+  const auto f = kl::jit([](auto a) { return a + 1; });
+  const kl::Stream own(device);
+  const kl::Stream foreign = kl::Stream::wrap(nullptr, on_gpu() ? kl::Device::cpu() : kl::Device::cuda(0));
+  EXPECT_EQ(f[{.stream = own}](x).to_host(), (std::vector<float>(5, 2)));
+  EXPECT_THROW(f[{.stream = foreign}](x), kl::DeviceError);
+  EXPECT_THROW(f[{.stream = foreign}].into(y)(x), kl::DeviceError);
+  try {
+    f[{.stream = foreign}](x);
+  } catch (const kl::DeviceError& error) {
+    const std::string message = error.what();
+    for (const char* part : {"a stream of", "cpu", "cuda:0", "launch_control_test.cpp:", ".to(device)"})
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+  EXPECT_EQ(y.to_host(), std::vector<float>(5, 0));
+  if (!on_gpu()) return;
+  const auto k = kl::raw_kernel("set", "extern \"C\" __global__ void set(float* p) { *p = 7; }");
+  EXPECT_THROW((k[{.grid = 1, .block = 1, .stream = foreign}](y)), kl::DeviceError);
+  k[{.grid = 1, .block = 1, .stream = own}](y);
+  own.synchronize();
+  EXPECT_EQ(y.to_host()[0], 7);
+}
+
 TEST_P(LaunchControl, ElementwiseKernelsKeepTheirBits) {
   const kl::Array<float> x = values({100003}, 100003), m = values({301, 403}, 301 * 403),
                          small = values({5000, 3}, 15000);
@@ -42,6 +69,33 @@ TEST_P(LaunchControl, ElementwiseKernelsKeepTheirBits) {
     EXPECT_EQ((gelu[{.grid = grid, .block = 128}](x).to_host()), expected) << grid << " blocks";
   EXPECT_EQ((gelu[{.block = {32, 4}}](m(kl::all, kl::range(0, 400))).to_host()),
             gelu(m(kl::all, kl::range(0, 400))).to_host());
+}
+
+TEST_P(LaunchControl, AStreamOrdersTheCallThatNamesIt) {
+  const kl::Array<float> x = values({100003}, 100003);
+  const auto f = kl::jit([](auto v) { return 2 * v + 1; });
+  const auto expected = f(x).to_host();
+  kl::synchronize();  // x is there for other streams
+  kl::Stream stream(device);
+  kl::Array<float> y({100003});
+  f[{.stream = stream}].into(y)(x);
+  stream.synchronize();
+  kl::Array<float> z;
+  z = f[{.block = 128, .stream = stream}](x);
+  stream.synchronize();
+  EXPECT_EQ(y.to_host(), expected);
+  EXPECT_EQ(z.to_host(), expected);
+}
+
+TEST(LaunchExtents, OfAnyIntegersAreKeptOrRefused) {
+  using kl::detail::Extent3;
+  const int columns = 700;
+  const Extent3 grid{(columns + 31) / 32, std::int64_t{9}};
+  EXPECT_EQ(grid.x, 22u);
+  EXPECT_EQ(grid.y, 9u);
+  EXPECT_EQ(grid.z, 1u);
+  EXPECT_EQ(Extent3(-1).x, 0xffffffffu) << "more than any launch has, and not a small number";
+  EXPECT_EQ(Extent3(std::int64_t{1} << 32).x, 0xffffffffu);
 }
 
 TEST_P(LaunchControl, TransposesKeepTheirBits) {

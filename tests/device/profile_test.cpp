@@ -73,6 +73,7 @@ TEST_P(Profiles, CopiesAreRowsOfTheirOwn) {
     EXPECT_EQ(row->count, 1);
     EXPECT_EQ(row->bytes, 4000);
     EXPECT_EQ(row->kind, kl::ProfileRow::Kind::copy);
+    EXPECT_TRUE(row->label.contains("(profile_test.cpp:")) << row->label.c_str();
   }
   EXPECT_EQ(profile.size(), 3u) << profile.table().c_str();
 }

@@ -2,14 +2,16 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "tests/support/devices.h"
+#include "tests/support/messages.h"
 #include "tests/support/shifts.h"
 
 namespace {
+
+using messages::message_of;
 
 using Numbers = std::vector<std::int64_t>;
 using Values = std::vector<float>;
@@ -221,23 +223,14 @@ TEST_P(ShiftExpressions, images_with_channels) {
             expected);
 }
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const kl::ShapeError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST_P(ShiftExpressions, another_number_of_displacements_than_axes_is_told) {
   const kl::Array<float> x({3, 4});
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(message_of<kl::ShapeError>([&] {
               (void)kl::eval(kl::shift(x, 1, kl::wrap));
             }).find("kl::shift by (1,) of an array of shape (3, 4) (shift_expressions_test.cpp:"),
             std::string::npos);
   auto f = kl::jit([](auto v) { return kl::shift(v, {1, 2, 3}, kl::wrap); });
-  EXPECT_NE(message_of([&] { (void)f(x); }).find("kl::shift by (1, 2, 3) of an expression of rank 2"),
+  EXPECT_NE(message_of<kl::ShapeError>([&] { (void)f(x); }).find("kl::shift by (1, 2, 3) of an expression of rank 2"),
             std::string::npos);
 }
 

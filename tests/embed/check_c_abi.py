@@ -4,7 +4,7 @@
     check_c_abi.py INCLUDE_DIR LIBRARY LIST            fails on anything of LIST that is gone or changed, or not yet in LIST
     check_c_abi.py --update INCLUDE_DIR LIBRARY LIST   writes LIST, for additions
 
-LIST has a line for each exported function (`function NAME(TYPES)`), each number of the headers (`number NAME VALUE`) and
+LIST has a line for each exported function (`function NAME(TYPES)`) and function of the host (`callback`), each number of the headers (`number NAME VALUE`) and
 each member of a structure (`member STRUCT TYPE NAME`, in order). Lines may be added; one that changes breaks programs.
 """
 import pathlib
@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-HEADERS = ["dlpack_types.h", "kiln_c_types.h", "kiln_c_graph.h", "kiln_c.h"]
+HEADERS = ["dlpack_types.h", "kiln_c_types.h", "kiln_c_graph.h", "kiln_c_run.h", "kiln_c.h"]
 
 
 def without_comments(text):
@@ -37,8 +37,10 @@ def members(text):
 
 
 def functions(text):
-    for declaration in re.findall(r"KILN_C_API\s+(.*?)\s*KILN_C_NOEXCEPT;", text, re.S):
+    for declaration in re.findall(r"^KILN_C_API\s+(.*?)\s*KILN_C_NOEXCEPT;", text, re.S | re.M):
         yield "function " + " ".join(declaration.split())
+    for declaration in re.findall(r"^typedef (\w+ \(\*kiln_\w+\)\(.*?\));", text, re.S | re.M):
+        yield "callback " + " ".join(declaration.split())
 
 
 def main():

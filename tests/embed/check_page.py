@@ -22,10 +22,11 @@ library.kiln_last_error.restype = ctypes.c_char_p
 graph, text = ctypes.c_void_p(), shown["graph"].encode()
 if library.kiln_graph_parse(text, ctypes.c_size_t(len(text)), ctypes.byref(graph)) != 0:
     problems.append(f"the graph of the page is refused: {library.kiln_last_error().decode()}")
-functions = set(re.findall(r"\b(kiln_[a-z_]+)\(", " ".join(re.findall(r"KILN_C_API.*?;", pathlib.Path(
-    sys.argv[1]).parent.parent.joinpath("include/kiln/kiln_c.h").read_text() + pathlib.Path(
-    sys.argv[1]).parent.parent.joinpath("include/kiln/kiln_c_graph.h").read_text(), re.S))))
-for name in set(re.findall(r"`(kiln_[a-z_]+)`", page)) - functions:
+headers = [(pathlib.Path(sys.argv[1]).parent.parent / "include/kiln" / name).read_text()
+           for name in ("kiln_c.h", "kiln_c_graph.h", "kiln_c_run.h")]
+functions = set(re.findall(r"\b(kiln_[a-z_]+)\(", " ".join(re.findall(r"KILN_C_API.*?;", "".join(headers), re.S))))
+types = {name for pair in re.findall(r"^typedef struct \w+ (kiln_\w+);|^\} (kiln_\w+);", "".join(headers), re.M) for name in pair}
+for name in set(re.findall(r"`(kiln_[a-z_]+)`", page)) - functions - types:
     if not name.endswith("_t") and name not in ("kiln_status", "kiln_dl_tensor"):
         problems.append(f"the page names {name}, which is not declared")
 print("\n".join(problems))

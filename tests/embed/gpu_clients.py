@@ -156,6 +156,25 @@ class CuPy(unittest.TestCase):
         cupy.testing.assert_allclose(out, 3 * x, rtol=1e-6)
 
 
+@unittest.skipUnless(cupy, "CuPy")
+class CuPyAgain(unittest.TestCase):
+    """Calls with layouts that are known run other lines than first ones."""
+
+    def test_values_streams_and_layouts_in_turn(self):
+        base = cupy.arange(600, dtype=cupy.float32).reshape(20, 30)
+        views, streams = (base, base[::2, 1:], base.T, base[5]), (cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream.null)
+        for i in range(40):
+            view, stream = views[i % 4], streams[i // 4 % 2]
+            with stream:
+                x = view * i
+                result, out = axpy(2.0, x, view), cupy.empty(view.shape, cupy.float32)
+                self.assertIs(axpy(float(i), x, view, out=out), out)
+            stream.synchronize()
+            cupy.testing.assert_allclose(result, 2 * view * i + view, rtol=1e-6)
+            cupy.testing.assert_allclose(out, i * view * i + view, rtol=1e-6)
+        self.assertGreaterEqual(len(axpy._plans), 2)
+
+
 def has_gpu(library):
     try:
         return bool(library and library.devices("gpu"))
@@ -172,6 +191,15 @@ class Jax(unittest.TestCase):
             self.assertIsInstance(result, jax.Array)
             np.testing.assert_allclose(jax.jit(lambda v: v * 2)(result), 2 * jax.nn.softmax(jax.numpy.sin(x) + 1), rtol=1e-4)
             del result
+
+    def test_memory_that_jax_reuses_at_once(self):
+        twice = kiln.jit(lambda v: v * 2 + kiln.tanh(v) * 0)
+        for i in range(30):
+            x = jax.numpy.full((SLOW,), float(i), jax.numpy.float32)
+            result = twice(x)  # queued; from here on nobody but kiln holds x
+            del x
+            jax.numpy.full((SLOW,), -1.0, jax.numpy.float32)  # may be given its memory
+            self.assertEqual((float(result[3]), float(result[-1])), (2.0 * i, 2.0 * i))
 
     @unittest.skipUnless("LIBKILN_XLA_CALL" in os.environ, "LIBKILN_XLA_CALL does not name libkiln_xla_call.so")
     def test_custom_call_inside_of_jit(self):

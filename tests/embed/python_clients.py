@@ -152,20 +152,21 @@ class NumPy(unittest.TestCase):
         results = [axpy(float(i), self.x, self.x) for i in range(50)]
         for i, result in enumerate(results):
             np.testing.assert_allclose(result, (i + 1) * self.x, rtol=1e-5)
-        raw = kiln.arrays.Result  # dropped unconsumed, as a capsule that nobody takes, and in the form before 1.0
-        give, kept = kiln.arrays.give, []
+        axpy._plans.clear()  # so that results are of kiln's memory again
+        raw = kiln.results.Result  # dropped unconsumed, as a capsule that nobody takes, and in the form before 1.0
+        give, kept = kiln.calls.give, []
         try:
-            kiln.arrays.give = lambda result, like: kept.append(result) or result
+            kiln.calls.give = lambda result, like: kept.append(result) or result
             for _ in range(3):
-                axpy(1.0, self.x, self.x)
+                axpy(1.0, self.x, self.x), axpy._plans.clear()
         finally:
-            kiln.arrays.give = give
+            kiln.calls.give = give
         self.assertIsInstance(kept[0], raw)
         del kept[0]
         kept.pop().__dlpack__(max_version=(1, 0))
         kept.pop().__dlpack__()
-        kiln.arrays.sweep()
-        self.assertEqual(kiln.arrays._legacy, {})
+        kiln.results.sweep()
+        self.assertEqual(kiln.results._legacy, {})
 
     def test_many_threads_call_one_function(self):
         function = kiln.jit(lambda x, a: kiln.tanh(x) * a)
@@ -186,7 +187,7 @@ class NumPy(unittest.TestCase):
 
     def test_refused_copied_and_late_results(self):
         brain = kiln.jit(lambda v: v.astype("bfloat16"))
-        with unittest.mock.patch.object(kiln.arrays, "_delete", wraps=kiln.arrays._delete) as delete:
+        with unittest.mock.patch.object(kiln.results, "_delete", wraps=kiln.results._delete) as delete:
             for number in (1, 2):
                 self.assertRaises((BufferError, RuntimeError), lambda: np.from_dlpack(brain(2.0)))
                 self.assertEqual(delete.call_count, number)

@@ -34,6 +34,6 @@ def operation(jax, function, result, *arrays, scalars=()):
     codes = {"float32": (2, 32), "float64": (2, 64), "float16": (2, 16), "bfloat16": (4, 16), "int32": (0, 32)}
     key = [(a.ndim, *codes[a.dtype.name]) for a in arrays] + [12] * len(scalars)
     _used.append(function)  # programs of XLA's hold the address of its kernel
-    kernel, _ = function._kernels.get(tuple(key)) or function._trace(tuple(key), key, {})
+    kernel, _ = function._kernels.get(tuple(key)) or function._trace(tuple(key))
     call = jax.ffi.ffi_call("kiln", result)
     return call(*arrays, kernel=np.int64(kernel.value), scalars=np.asarray(scalars, np.float64))

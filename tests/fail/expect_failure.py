@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # tests/fail/expect_failure.py -- a program that must be refused, with the stated phrase and in few lines.
-"""The source holds `// expect: PHRASE`, and `// flags: FLAG` where it is refused because of one. Without that flag,
-without the lines marked `// error`, and with the code of the lines marked
+"""The source holds `// expect: PHRASE`, `// flags: FLAG` where it is refused because of one, and `// lines: N` where
+g++ 12 cannot be brought below LINE_LIMIT (docs/messages.md says so). g++ prints as it does by itself, source excerpts
+included; clang without excerpts, which it adds to every note. Without that flag, without the lines marked `// error`, and with the code of the lines marked
 `// instead: CODE` in their place, it must compile: so nothing else is wrong, and the advice is right."""
 
 import argparse
@@ -18,9 +19,7 @@ def compile_text(compiler, include, text, flags=()):
         file.write(text)
         file.flush()
         command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", "-I", include, file.name, *flags]
-        if "clang" not in compiler:
-            command.append("-fno-diagnostics-show-caret")
-        else:
+        if "clang" in compiler:
             command.append("-fno-caret-diagnostics")
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -36,6 +35,8 @@ def main():
     phrase = re.search(r"// expect: (.*)", text).group(1).strip()
     flags = [match.group(1).strip() for match in re.finditer(r"// flags: (.*)", text)]
     correct = "".join(line for line in text.splitlines(True) if "// error" not in line).replace("// instead: ", "")
+    stated = re.search(r"// lines: (.*)", text)
+    limit = int(stated.group(1)) if stated else LINE_LIMIT
     failures = []
     for compiler in options.compilers:
         good = compile_text(compiler, options.include, correct)
@@ -48,8 +49,8 @@ def main():
             failures.append(f"{compiler}: compiled, but must not")
         elif phrase not in bad.stderr:
             failures.append(f"{compiler}: the error does not say '{phrase}':\n{bad.stderr}")
-        elif len(lines) > LINE_LIMIT:
-            failures.append(f"{compiler}: {len(lines)} lines, at most {LINE_LIMIT} are wanted:\n{bad.stderr}")
+        elif len(lines) > limit:
+            failures.append(f"{compiler}: {len(lines)} lines, at most {limit} are wanted:\n{bad.stderr}")
         else:
             print(f"{compiler}: refused in {len(lines)} lines")
     print("\n".join(failures))

@@ -1,5 +1,5 @@
 // tests/fail/wrong_arity.cpp -- must not compile.
-// expect: atan2
+// expect: this function takes two operands
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

@@ -11,22 +11,6 @@ const std::vector<DType> operand_types = {DType::f32, DType::f32, DType::f32,  D
                                           DType::f16, DType::f16, DType::bf16, DType::bf16, DType::i32,
                                           DType::i64, DType::u8,  DType::i8,   DType::i16,  DType::u32,
                                           DType::u64, DType::u16, DType::b1,   DType::c64,  DType::c128};
-const std::vector<Op> float_unary = {Op::neg,     Op::abs,      Op::sqrt,  Op::exp,     Op::log1p, Op::tanh,
-                                     Op::sigmoid, Op::sin,      Op::cos,   Op::floor,   Op::relu,  Op::silu,
-                                     Op::isnan,   Op::isfinite, Op::trunc, Op::softplus};
-const std::vector<Op> float_binary = {Op::add,     Op::sub,  Op::mul,  Op::add, Op::sub, Op::mul, Op::div, Op::minimum,
-                                      Op::maximum, Op::fmin, Op::fmax, Op::lt,  Op::ge,  Op::eq,  Op::ne};
-const std::vector<Op> integer_unary = {Op::neg, Op::abs, Op::bit_not, Op::sign};
-const std::vector<Op> integer_binary = {Op::add,     Op::sub,    Op::mul,     Op::div,     Op::mod,
-                                        Op::bit_and, Op::bit_or, Op::bit_xor, Op::minimum, Op::maximum,
-                                        Op::shl,     Op::shr,    Op::lt,      Op::eq};
-const std::vector<Op> boolean_binary = {Op::logical_and, Op::logical_or, Op::bit_xor, Op::eq};
-
-bool is_comparison(Op op) {
-  return op == Op::lt || op == Op::ge || op == Op::eq || op == Op::ne || op == Op::isnan || op == Op::isfinite ||
-         op == Op::logical_and || op == Op::logical_or || op == Op::logical_not;
-}
-
 std::int64_t count_beside_empty(Shape shape) {
   std::replace(shape.begin(), shape.end(), std::int64_t{0}, std::int64_t{1});
   return count(shape);
@@ -163,59 +147,6 @@ int Generator::number(DType type) {
                  : whole           ? random_.below(7)
                                    : static_cast<double>(random_.below(33) - 16) / 8;
   return add(scalar);
-}
-
-void Generator::binary(int a, Op op) {
-  const DType type = node(a).type;
-  int b = pick_node();
-  Shape shape = node(a).shape;
-  if (random_.chance(12) || !broadcast(shape, node(b).shape) || count(shape) > max_elements) {
-    b = number(type == DType::b1 ? DType::i32 : type);
-    shape = node(a).shape;
-  }
-  b = as_type(b, type);
-  const bool swapped = random_.chance(30);
-  add({.kind = NodeKind::operation,
-       .type = is_comparison(op) ? DType::b1 : type,
-       .shape = shape,
-       .inputs = swapped ? std::vector<int>{b, a} : std::vector<int>{a, b},
-       .op = op});
-}
-
-/// where(condition, a, b).
-void Generator::choose() {
-  const int a = pick_node(), c = pick_node(), b = pick_node();
-  Shape shape = node(a).shape;
-  if (!broadcast(shape, node(b).shape) || !broadcast(shape, node(c).shape) || count(shape) > max_elements) return;
-  const int condition = as_type(c, DType::b1);
-  const int other = as_type(b, node(a).type);
-  add({.kind = NodeKind::operation,
-       .type = node(a).type,
-       .shape = shape,
-       .inputs = {condition, a, other},
-       .op = Op::where});
-}
-
-void Generator::elementwise() {
-  const int a = pick_node();
-  const DType type = node(a).type;
-  if (random_.chance(10)) return choose();
-  if (kiln::is_complex(type)) return complex_elementwise(a);
-  const bool unary = random_.chance(40);
-  if (type == DType::b1) {
-    if (unary)
-      add({.kind = NodeKind::operation, .type = type, .shape = node(a).shape, .inputs = {a}, .op = Op::logical_not});
-    else
-      binary(a, random_.pick(boolean_binary));
-    return;
-  }
-  if (!unary) return binary(a, random_.pick(kiln::is_floating(type) ? float_binary : integer_binary));
-  const Op op = random_.pick(kiln::is_floating(type) ? float_unary : integer_unary);
-  add({.kind = NodeKind::operation,
-       .type = is_comparison(op) ? DType::b1 : type,
-       .shape = node(a).shape,
-       .inputs = {a},
-       .op = op});
 }
 
 void Generator::reduce() {

@@ -1,4 +1,4 @@
-// tests/fuzz/generator.h -- makes one random program; generate.cpp, generate_takes.cpp, generate_complex.cpp.
+// tests/fuzz/generator.h -- makes one random program; generate.cpp and generate_*.cpp.
 #pragma once
 
 #include "tests/fuzz/program.h"
@@ -24,6 +24,7 @@ class Generator {
   int as_type(int node, DType type);
   void elementwise();
   void binary(int a, Op op);
+  void ternary(int a);
   void choose();
   void reduce();
   void scan();

@@ -33,8 +33,11 @@ double float_value(Random& random, bool special) {
 std::int64_t integer_value(Random& random, DType type, bool special) {
   const bool is_signed = kiln::is_signed_integer(type);
   const int width = static_cast<int>(8 * kiln::size_of(type));
-  if (special && random.chance(5))
-    return static_cast<std::int64_t>(random.next() >> (64 - width + (is_signed ? 1 : 0)));
+  if (special && random.chance(6)) {  // any pattern, and those at the ends
+    const std::uint64_t top = std::uint64_t{1} << (width - 1);
+    return wrap(random.pick(std::vector<std::uint64_t>{random.next(), random.next(), top, top - 1, ~std::uint64_t{0}}),
+                type);
+  }
   return is_signed ? random.below(21) - 10 : random.below(21);
 }
 

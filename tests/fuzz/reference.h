@@ -1,6 +1,7 @@
 // tests/fuzz/reference.h -- evaluates a program node by node: long double with error bounds, exact integers.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tests/fuzz/program.h"
@@ -45,6 +46,13 @@ std::string element_text(DType type, const unsigned char* bytes);
 // reference_ops.cpp
 Number apply_operation(Op op, DType operand_type, DType result_type, const Number* operands);
 Number convert(const Number& value, DType from, DType to);
+/// A computed floating value: `error` from the operands, `units` roundings of the operation itself.
+Number computed(DType type, long double x, long double error, long double units);
+/// Keeps the low bits of an integer type, as its 64-bit value.
+std::int64_t wrap(std::uint64_t bits, DType type);
+// reference_functions.cpp: the rarer operations; none: it is another one
+std::optional<Number> rarer_floating(Op op, DType type, const Number* operands);
+std::optional<Number> rarer_integer(Op op, DType type, const Number* operands);
 // reference_complex.cpp
 Number complex_operation(Op op, DType operand_type, DType result_type, const Number* operands);
 /// To a complex type.

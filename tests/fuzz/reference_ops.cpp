@@ -15,22 +15,6 @@ Real largest(DType compute) {
   return compute == DType::f32 ? Real{std::numeric_limits<float>::max()} : Real{std::numeric_limits<double>::max()};
 }
 
-/// A computed floating value: `error` from the operands, `units` roundings of the operation itself.
-Number computed(DType type, Real x, Real error, Real units) {
-  const DType compute = computing_type(type);
-  Number n;
-  n.x = x;
-  if (std::isnan(x) || std::isinf(x)) {
-    n.unknown = error > 0 || std::isnan(error);
-    return n;
-  }
-  const Real least = compute == DType::f32 ? 0x1p-149L : 0x1p-1074L;
-  n.error = error + units * (unit_roundoff(compute) * std::fabs(x) + least);
-  n.unknown = !(std::fabs(x) + n.error < largest(compute) / 4);
-  if (units == 0 && error == 0) n.unknown = false;
-  return n;
-}
-
 /// Which way a comparison goes; 2 when errors leave it open, 3 for NaN.
 int order(const Number& a, const Number& b) {
   if (std::isnan(a.x) || std::isnan(b.x)) return 3;
@@ -45,6 +29,10 @@ Number compare(Op op, const Number& a, const Number& b) {
   switch (op) {
     case Op::lt:
       return truth(o < 0);
+    case Op::le:
+      return truth(o <= 0);
+    case Op::gt:
+      return truth(o > 0);
     case Op::ge:
       return truth(o >= 0);
     case Op::eq:
@@ -132,6 +120,8 @@ Number floating(Op op, DType type, const Number* v) {
     case Op::fmax:
       return extreme(op, a, v[1]);
     case Op::lt:
+    case Op::le:
+    case Op::gt:
     case Op::ge:
     case Op::eq:
     case Op::ne:
@@ -161,15 +151,6 @@ Number floating(Op op, DType type, const Number* v) {
     default:
       return function(op, type, a);
   }
-}
-
-/// Keeps the low bits of an integer type, as its 64-bit value.
-std::int64_t wrap(std::uint64_t bits, DType type) {
-  const int width = static_cast<int>(8 * kiln::size_of(type));
-  if (width == 64) return static_cast<std::int64_t>(bits);
-  bits &= (std::uint64_t{1} << width) - 1;
-  const bool negative = kiln::is_signed_integer(type) && (bits >> (width - 1)) != 0;
-  return static_cast<std::int64_t>(negative ? bits | ~std::uint64_t{0} << width : bits);
 }
 
 bool less(std::int64_t a, std::int64_t b, DType type) {
@@ -291,6 +272,29 @@ Number float_to_integer(const Number& value, DType to) {
 
 }  // namespace
 
+Number computed(DType type, Real x, Real error, Real units) {
+  const DType compute = computing_type(type);
+  Number n;
+  n.x = x;
+  if (std::isnan(x) || std::isinf(x)) {
+    n.unknown = error > 0 || std::isnan(error);
+    return n;
+  }
+  const Real least = compute == DType::f32 ? 0x1p-149L : 0x1p-1074L;
+  n.error = error + units * (unit_roundoff(compute) * std::fabs(x) + least);
+  n.unknown = !(std::fabs(x) + n.error < largest(compute) / 4);
+  if (units == 0 && error == 0) n.unknown = false;
+  return n;
+}
+
+std::int64_t wrap(std::uint64_t bits, DType type) {
+  const int width = static_cast<int>(8 * kiln::size_of(type));
+  if (width == 64) return static_cast<std::int64_t>(bits);
+  bits &= (std::uint64_t{1} << width) - 1;
+  const bool negative = kiln::is_signed_integer(type) && (bits >> (width - 1)) != 0;
+  return static_cast<std::int64_t>(negative ? bits | ~std::uint64_t{0} << width : bits);
+}
+
 long double unit_roundoff(DType type) {
   switch (type) {
     case DType::f16:
@@ -309,17 +313,22 @@ DType computing_type(DType type) { return type == DType::f16 || type == DType::b
 
 Number apply_operation(Op op, DType operand_type, DType result_type, const Number* operands) {
   Number v[3];
-  const int used = op == Op::where ? 3 : 2;
-  for (int i = 0; i < used; ++i) v[i] = operands[i];
+  const bool has_three = op == Op::where || op == Op::fma || op == Op::clip;
+  for (int i = 0; i < (has_three ? 3 : 2); ++i) v[i] = operands[i];
   if (op == Op::where) {
     if (v[0].unknown) return unknown();
     return v[0].i != 0 ? v[1] : v[2];
   }
-  if (v[0].unknown || v[1].unknown) return unknown();
+  if (v[0].unknown || v[1].unknown || v[2].unknown) return unknown();
   if (kiln::is_complex(operand_type)) return complex_operation(op, operand_type, result_type, v);
   if (operand_type == DType::b1) return boolean(op, v);
-  if (kiln::is_floating(operand_type)) return floating(op, result_type == DType::b1 ? operand_type : result_type, v);
-  return integer(op, operand_type, v);
+  if (kiln::is_floating(operand_type)) {
+    const DType type = result_type == DType::b1 ? operand_type : result_type;
+    const std::optional<Number> rarer = rarer_floating(op, type, v);
+    return rarer ? *rarer : floating(op, type, v);
+  }
+  const std::optional<Number> rarer = rarer_integer(op, operand_type, v);
+  return rarer ? *rarer : integer(op, operand_type, v);
 }
 
 Number convert(const Number& value, DType from, DType to) {

@@ -1,4 +1,5 @@
 // tests/golden/cases.cpp -- the kernels whose text is compared: one of each kind that users meet.
+#include "codegen/ir/loop.h"
 #include "tests/golden/reduction_cases.h"
 
 namespace kiln::golden {
@@ -186,6 +187,38 @@ Case zero_dimensional() {
   return {"zero_dimensional_f32", b.finish(), {{}}};
 }
 
+/// x = x x + c, at most s0 times, until x > 4; both states are stored.
+Case repeat() {
+  Builder b(1, narrow, "y, turns = repeat(s0, (x, 0), x x + c unless x > 4)");
+  const NodeId x = b.load(DType::f32, "c"), c = b.load(DType::f32, "c"), most = b.parameter(DType::i32);
+  auto loop = std::make_shared<codegen::Loop>();
+  loop->states = 2;
+  loop->breaks = true;
+  codegen::Graph& body = loop->body;
+  const NodeId state = body.parameter(0, DType::f32), turns = body.parameter(1, DType::i32);
+  const auto op = [&](Op which, DType type, NodeId left, NodeId right) {
+    const NodeId operands[] = {left, right};
+    return body.operation(which, type, operands);
+  };
+  const NodeId square = op(Op::mul, DType::f32, state, state);
+  body.outputs = {op(Op::add, DType::f32, square, body.parameter(2, DType::f32)),
+                  op(Op::add, DType::i32, turns, body.literal_value(DType::i32, 1)),
+                  op(Op::gt, DType::b1, state, body.literal_value(DType::f32, 4))};
+  codegen::Function function;
+  function.name = "repeat";
+  function.parameters = {DType::i32, DType::f32, DType::i32, DType::f32};
+  function.parameter_names = {"n", "s0", "s1", "c0"};
+  function.text = "a loop of a test\n" + codegen::to_text(body);
+  function.loop = loop;
+  const NodeId operands[] = {most, x, b.number(DType::i32, 0), c};
+  for (const DType result : {DType::f32, DType::i32}) {
+    function.result = result;
+    b.store(b.kernel.body.call(std::make_shared<const codegen::Function>(function), operands), "c");
+    function.component = 1;
+  }
+  return {"repeat_f32", b.finish(), {{1 << 20}}};
+}
+
 /// The user's text, with a helper, beside an operation.
 Case user_function() {
   Builder b(2, narrow, "y = smooth(low(row), s0, x) * x");
@@ -227,29 +260,11 @@ Case transpose_wished() {
 }  // namespace
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {saxpy(),
-                           swiglu(),
-                           gelu_bias(),
-                           strided(),
-                           transpose_add(),
-                           transpose_batch(),
-                           image(),
-                           complex_product(),
-                           big_index(),
-                           mask(),
-                           where_clip(),
-                           two_outputs(),
-                           scalar_broadcast(),
-                           zero_dimensional(),
-                           swiglu_by_hand(),
-                           activations(),
-                           dense_image(),
-                           dense_points(),
-                           product_in_turns(),
-                           transpose_wished(),
-                           user_function(),
-                           prices(DType::f32),
-                           prices(DType::f64)};
+  std::vector<Case> all = {saxpy(),           swiglu(),      gelu_bias(),        strided(),          transpose_add(),
+                           transpose_batch(), image(),       complex_product(),  big_index(),        mask(),
+                           where_clip(),      two_outputs(), scalar_broadcast(), zero_dimensional(), swiglu_by_hand(),
+                           activations(),     dense_image(), dense_points(),     product_in_turns(), transpose_wished(),
+                           user_function(),   repeat(),      prices(DType::f32), prices(DType::f64)};
   for (auto* more : {&golden_reductions, &golden_columns, &golden_scans, &golden_gathers}) {
     for (Case& test : more()) all.push_back(std::move(test));
   }

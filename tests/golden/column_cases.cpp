@@ -99,6 +99,10 @@ std::vector<ReductionCase> column_cases() {
   cases.push_back({"column_axes_again", axes, form(64, 1, 4)});
   cases.push_back({"column_axes_vectors", turned(two_kept_two_reduced_kernel(IndexWidth::bits32, 16)), form(64, 4, 2)});
   cases.push_back({"column_axes_wide", turned(two_kept_two_reduced_kernel(IndexWidth::bits64, 4)), form(64, 2, 2)});
+  Kernel wide = sum;
+  wide.index = IndexWidth::bits64;
+  cases.push_back({"column_layers", wide, form(64, 4, 8)});
+  cases.back().schedule.layers = true;
   return cases;
 }
 

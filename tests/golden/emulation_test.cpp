@@ -65,6 +65,9 @@ namespace single {
 namespace user {
 #include "tests/golden/user_function_f32.cu"
 }
+namespace repeat {
+#include "tests/golden/repeat_f32.cu"
+}
 #pragma GCC diagnostic pop
 }  // namespace kiln::emulation
 
@@ -310,6 +313,21 @@ TEST(Emulation, UserFunctionOfRowScalarAndParameter) {
       const double t = std::clamp((v - a) / (4 - a), 0.0, 1.0);
       ASSERT_NEAR(out[r * 1024 + i], t * t * (3 - 2 * t) * v, 1e-5 * (1 + std::abs(v))) << r << " " << i;
     }
+  }
+}
+
+TEST(Emulation, LoopThatElementsLeaveOneByOne) {
+  const Case test = resized("repeat_f32", {1003});
+  Buffer<float> x(1003), c(1003), out(1003);
+  Buffer<std::int32_t> turns(1003);
+  number(x, 0.0078125, -3), number(c, -0.0009765625, 0.25);
+  run(test, emulation::repeat::kiln_flat_repeat, {{x.data, c.data, out.data, turns.data}, {}, {bytes_of(20)}});
+  for (std::size_t i = 0; i < 1003; ++i) {
+    float state = x[i];
+    int n = 0;
+    for (; n < 20 && !(state > 4); ++n) state = state * state + c[i];
+    ASSERT_FLOAT_EQ(out[i], state) << i;
+    ASSERT_EQ(turns[i], n) << i;
   }
 }
 

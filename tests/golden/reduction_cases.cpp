@@ -206,6 +206,19 @@ void wishes(std::vector<ReductionCase>& cases) {
   add("wish_softmax_items", softmax, {65536, 256}, 32, 16);
 }
 
+/// More blocks than a grid has along x: they go on along y and z.
+void layers(std::vector<ReductionCase>& cases) {
+  const auto add = [&](const char* name, Kernel kernel, Schedule schedule) {
+    kernel.index = IndexWidth::bits64;
+    schedule.layers = true;
+    cases.push_back({name, std::move(kernel), std::move(schedule)});
+  };
+  add("layers_lanes", sum_kernel(DType::f32, "sc", 1), held(form(64, 8, 4, 2, 2)));
+  add("layers_held", softmax_kernel(DType::bf16), held(form(64, 64, 8, 6)));
+  add("layers_steps", two_kept_two_reduced_kernel(IndexWidth::bits64, 4), form(64, 64, 1, 2));
+  add("layers_cluster", moments_kernel(DType::f32), together(2, 4, 4, 2));
+}
+
 }  // namespace
 
 std::vector<Case> golden_reductions() {
@@ -232,6 +245,7 @@ std::vector<ReductionCase> row_cases() {
   types(cases);
   clusters(cases);
   wishes(cases);
+  layers(cases);
   cases.push_back({"logsumexp_steps", logsumexp_kernel(DType::bf16), form(64, 64, 8, 2)});
   cases.push_back({"logsumexp_f32", logsumexp_kernel(DType::f32), form(64, 64, 4, 2)});
   cases.push_back({"logsumexp_beside_sum", logsumexp_kernel(DType::f32, true), form(64, 64, 4, 2)});

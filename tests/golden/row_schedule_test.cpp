@@ -115,6 +115,23 @@ TEST(RowSchedule, LargestClustersTakeRowsInTurn) {
   EXPECT_EQ(codegen::choose_rows(softmax, Extents{{4, 1 << 20}}, device()).grid, 0);
 }
 
+// Rule: where the L2 cache keeps one row per multiprocessor until it is read again, and not two, blocks take the
+// registers of a multiprocessor.
+TEST(RowSchedule, RowsInFlightFollowTheCache) {
+  codegen::DeviceTraits ampere = device();
+  ampere.compute_capability = 80, ampere.multiprocessors = 108, ampere.l2_bytes = std::size_t{40} << 20;
+  const Kernel softmax = joined_softmax_kernel(DType::f32);
+  const auto chosen = [&](std::int64_t length) {
+    return codegen::choose_schedule(softmax, Extents{{4096, length}}, ampere);
+  };
+  for (const std::int64_t length : {40000, 131072}) {  // two fit, none fits
+    EXPECT_EQ(chosen(length).min_blocks, 2) << length;
+    EXPECT_EQ(chosen(length).items, 4) << length;
+  }
+  EXPECT_EQ(chosen(65536).min_blocks, 1);
+  EXPECT_EQ(chosen(65536).items, 8);
+}
+
 // Rule: clusters only where the device has them.
 TEST(RowSchedule, ClustersNeedHopper) {
   codegen::DeviceTraits ampere = device(), consumer = device();

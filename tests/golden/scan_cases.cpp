@@ -112,6 +112,15 @@ std::vector<ReductionCase> scan_cases() {
   cases.push_back({"scan_nested_rows", nested("sc"), split(form(64, 64, 4, 1))});
   cases.push_back({"scan_nested_walk", nested("sc"), form(64, 64, 4, 1)});
   cases.push_back({"scan_nested_columns", nested("cs"), split(form(64, 0, 2, 2, 8))});
+  const auto layers = [](Schedule schedule) {
+    schedule.layers = true;
+    return schedule;
+  };
+  const Kernel wide = cumsum(DType::f32, "ssc", 4, IndexWidth::bits64);
+  cases.push_back({"scan_layers_lanes", wide, layers(form(64, 8, 1, 4))});
+  cases.push_back({"scan_layers_block", wide, layers(form(64, 64, 1, 4))});
+  cases.push_back(
+      {"scan_layers_columns", cumsum(DType::f32, "scs", 16, IndexWidth::bits64), layers(form(64, 0, 4, 2, 4))});
   const auto add = [&](const char* name, const Kernel& kernel, std::vector<std::int64_t> extents, int block,
                        int items) {
     codegen::LaunchWish wish;

@@ -11,9 +11,13 @@
 #include <kiln/dlpack.h>
 #include <kiln/kiln.h>
 
+#include "tests/support/messages.h"
+
 namespace producer {
 
 namespace kl = kiln;
+using messages::has;
+using messages::message_of;
 
 /// A producer: elements on the test's device, both forms of managed tensors, and how often they were deleted.
 template <class T>
@@ -58,19 +62,5 @@ inline kl::Array<float> counting(std::int64_t n) {
   std::iota(values.begin(), values.end(), 0.0f);
   return kl::from_host(values);
 }
-
-/// The message of the error that `body` throws.
-template <class Error, class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another error: ") + error.what();
-  }
-  return "no error";
-}
-inline bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace producer

@@ -49,10 +49,6 @@ void print_json(const tool::BundleRequest& request, const tool::BundleBuilt& bui
 
 void print_text(const tool::BundleRequest& request, const tool::BundleBuilt& built) {
   for (const std::string& note : built.notes) print("note: " + note + "\n");
-  if (built.unfinished > 0)
-    print(fmt::format("note: {} of a killed process {} skipped\n",
-                      plural(built.unfinished, "unfinished record", "unfinished records"),
-                      built.unfinished == 1 ? "was" : "were"));
   print(fmt::format("{}: {}, {}, {}; from {}\n", request.output, plural(built.kernels, "kernel", "kernels"),
                     plural(built.images, "image", "images"), size_text(built.bytes),
                     plural(built.records, "record", "records")));

@@ -31,7 +31,7 @@ inline constexpr Accumulate<T> accumulate{};
 
 namespace detail {
 [[noreturn]] KILN_API void too_many_axes(std::size_t count, Where where);
-[[noreturn]] KILN_API void bad_axis_access(std::size_t axis, int rank);
+[[noreturn]] KILN_API void bad_axis_access(std::int64_t axis, int rank, Where where);
 [[noreturn]] KILN_API void axis_beyond_ranks(std::int64_t axis, Where where);
 [[noreturn]] KILN_API void axes_given_twice(Where where);
 
@@ -41,6 +41,11 @@ struct Extent {
   template <class I>
     requires(std::is_integral_v<I>)
   constexpr Extent(I v) : value(static_cast<std::int64_t>(v)) {}
+  template <class F>
+    requires(std::is_floating_point_v<F>)
+  constexpr Extent(F) : value(0) {
+    static_assert(no_dtype<F>::value, "kiln: an extent, an axis or a displacement is an integer");
+  }
   template <class I>
   constexpr Extent(Const<I> v) : Extent(v.value) {}
   template <class C>
@@ -110,9 +115,16 @@ struct ReductionOption {
                   "kiln: an array where an axis is expected; kl::maximum and kl::minimum take two arrays");
   }
   template <class X>
-    requires(std::is_array_v<X> || std::is_pointer_v<X> || std::is_floating_point_v<X>)
+    requires(std::is_array_v<X> || std::is_pointer_v<X>)
   ReductionOption(const X&) {
     static_assert(no_dtype<X>::value, "kiln: an axis is an integer; several stand in braces: kl::sum(x, {0, 1})");
+  }
+  template <class X>
+    requires(std::is_floating_point_v<X>)
+  ReductionOption(X) {
+    static_assert(no_dtype<X>::value,
+                  "kiln: an axis is an integer; the larger of each element and a number is kl::maximum(x, 0.0f), the "
+                  "smaller kl::minimum");
   }
   template <class T>
   ReductionOption(Accumulate<T>) {

@@ -15,6 +15,9 @@ struct Where {
 
 inline constexpr int max_rank = 8;
 
+template <class... N>
+concept several_integers = sizeof...(N) > 1 && (std::is_integral_v<N> && ...);
+
 /// Shape, strides, type and device of an array. Interned: equal layouts have equal addresses and are never freed.
 struct Layout {
   std::int32_t rank = 0;
@@ -62,6 +65,8 @@ KILN_API NodeId record_input(Recorder&, unsigned slot, DType type);
 KILN_API NodeId record_iota(Recorder&, unsigned slot);
 /// Scalar argument `slot`, converted by the host to `type`; integers that do not fit throw TypeError at the call.
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
+/// TypeError unless the constant, which was given for a kl::Const parameter, fits `type`.
+KILN_API void check_constant(const Recorder&, const ScalarArgument&, DType type);
 KILN_API NodeId record_literal(Recorder&, DType type, std::uint64_t low_bits, std::uint64_t high_bits, Where);
 /// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the
 /// table.
@@ -169,6 +174,7 @@ struct LaunchControl {
   bool tune = true;
   void* stream = nullptr;
   bool has_stream = false;
+  int stream_kind = -1, stream_index = -1;  ///< the stream's device, where it is known
   Where where = {};
 };
 
@@ -208,6 +214,7 @@ struct Call {
   Site* group = nullptr;     ///< of the compiled function, whose argument types may have sites of their own
   bool is_function = false;  ///< of a traced lambda, whose lines stand in for a call that does not know its own
   Where where;
+  Where definition;  ///< of the function: said where nothing else is known
 };
 
 /// Frees the table of a site that belongs to a jit object. Static sites are never freed.
@@ -285,7 +292,7 @@ KILN_API void synchronize_stream(int kind, int index, void* stream);
 KILN_API void* current_stream(int kind, int index);  // of this thread on that device
 KILN_API void set_current_stream(int kind, int index, void* stream);
 
-KILN_API void* create_event(int kind, int index);
+KILN_API void* create_event(int kind, int index, Where = {});
 KILN_API void destroy_event(int kind, int index, void* event) noexcept;
 KILN_API void record_event(int kind, int index, void* event, void* stream);
 /// Later work of `stream`, on the device of `stream`, waits for `event`.

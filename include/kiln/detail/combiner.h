@@ -16,12 +16,13 @@ constexpr Take take_copy() {
 template <class S, class A>
 Expression<S> compose_reduction(Where where, const ReductionCall& call, const A& a, Take take = take_copy<A>()) {
   const Slot words{nullptr, {call.bits, call.extra}};
-  return {{}, {where, take_both(take, take_slots(1, false)), &a, &words}};
+  return Expression<S>(OfSlots{}, where, take_both(take, take_slots(1, false)), &a, &words);
 }
 template <class S, class A, class B>
 Expression<S> compose_reduction(Where where, const ReductionCall& call, const A& a, const B& b) {
   const Slot words{nullptr, {call.bits, call.extra}};
-  return {{}, {where, take_both(take_copy<A>(), take_both(take_copy<B>(), take_slots(1, false))), &a, &b, &words}};
+  const Take take = take_both(take_copy<A>(), take_both(take_copy<B>(), take_slots(1, false)));
+  return Expression<S>(OfSlots{}, where, take, &a, &b, &words);
 }
 
 // ------------------------------------------------------------------ arguments
@@ -181,7 +182,7 @@ auto compose_tuple(Where where, const X&... each) {
   Take take = 0;
   int position = 0;
   ((take |= take_copy<X>() << (21 * position++)), ...);
-  return E{{}, {where, take, &each...}};
+  return E(OfSlots{}, where, take, &each...);
 }
 template <DType T, class A>
 Expression<Component<T, typename Operand<A>::template Structure<T>>> compose_component(Where where, const A& a,

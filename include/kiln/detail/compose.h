@@ -75,30 +75,30 @@ void check_exponent_of(Where where, const B& exponent) {
 // The bodies of operators and named functions, of operands `a` and `b` of types `A` and `B`. They are macros because a
 // function between an operator and the library is instantiated and optimised for each operation of each expression:
 // 0.4 ms for an expression of five operations.
-#define KILN_COMPOSE_UNARY(op, A, a, take_a, where)                 \
-  using Types = ::kiln::detail::Typed<op, A>;                       \
-  static_assert(Types::checked);                                    \
-  if constexpr (Types::traced) {                                    \
-    return ::kiln::detail::record<op>(where, a);                    \
-  } else {                                                          \
-    return ::kiln::detail::UnaryOf<op, A>{{}, {where, take_a, &a}}; \
+#define KILN_COMPOSE_UNARY(op, A, a, take_a, where)                                      \
+  using Types = ::kiln::detail::Typed<op, A>;                                            \
+  static_assert(Types::checked);                                                         \
+  if constexpr (Types::traced) {                                                         \
+    return ::kiln::detail::record<op>(where, a);                                         \
+  } else {                                                                               \
+    return ::kiln::detail::UnaryOf<op, A>(::kiln::detail::OfSlots{}, where, take_a, &a); \
   }
-#define KILN_COMPOSE_BINARY(op, A, a, take_a, B, b, take_b, where)               \
-  using Types = ::kiln::detail::Typed<op, A, B>;                                 \
-  static_assert(Types::checked);                                                 \
-  if constexpr (Types::traced) {                                                 \
-    return ::kiln::detail::record<op>(where, a, b);                              \
-  } else {                                                                       \
-    const ::kiln::detail::Take take = ::kiln::detail::take_both(take_a, take_b); \
-    if constexpr (::kiln::detail::is_number<A>) {                                \
-      const ::kiln::detail::Slot number = ::kiln::detail::number_slot(a);        \
-      return ::kiln::detail::BinaryOf<op, A, B>{{}, {where, take, &number, &b}}; \
-    } else if constexpr (::kiln::detail::is_number<B>) {                         \
-      const ::kiln::detail::Slot number = ::kiln::detail::number_slot(b);        \
-      return ::kiln::detail::BinaryOf<op, A, B>{{}, {where, take, &a, &number}}; \
-    } else {                                                                     \
-      return ::kiln::detail::BinaryOf<op, A, B>{{}, {where, take, &a, &b}};      \
-    }                                                                            \
+#define KILN_COMPOSE_BINARY(op, A, a, take_a, B, b, take_b, where)                                    \
+  using Types = ::kiln::detail::Typed<op, A, B>;                                                      \
+  static_assert(Types::checked);                                                                      \
+  if constexpr (Types::traced) {                                                                      \
+    return ::kiln::detail::record<op>(where, a, b);                                                   \
+  } else {                                                                                            \
+    const ::kiln::detail::Take take = ::kiln::detail::take_both(take_a, take_b);                      \
+    if constexpr (::kiln::detail::is_number<A>) {                                                     \
+      const ::kiln::detail::Slot number = ::kiln::detail::number_slot(a);                             \
+      return ::kiln::detail::BinaryOf<op, A, B>(::kiln::detail::OfSlots{}, where, take, &number, &b); \
+    } else if constexpr (::kiln::detail::is_number<B>) {                                              \
+      const ::kiln::detail::Slot number = ::kiln::detail::number_slot(b);                             \
+      return ::kiln::detail::BinaryOf<op, A, B>(::kiln::detail::OfSlots{}, where, take, &a, &number); \
+    } else {                                                                                          \
+      return ::kiln::detail::BinaryOf<op, A, B>(::kiln::detail::OfSlots{}, where, take, &a, &b);      \
+    }                                                                                                 \
   }
 
 /// An operation of three operands; there are few, and all are functions.
@@ -113,9 +113,8 @@ auto ternary(Where where, X&& a, Y&& b, Z&& c) {
     return record<O>(where, a, b, c);
   } else {
     Slot numbers[3];
-    return TernaryOf<O, A, B, C>{{},
-                                 {where, take_both(take_of<X>(), take_both(take_of<Y>(), take_of<Z>())),
-                                  slots_of(a, numbers[0]), slots_of(b, numbers[1]), slots_of(c, numbers[2])}};
+    return TernaryOf<O, A, B, C>(OfSlots{}, where, take_both(take_of<X>(), take_both(take_of<Y>(), take_of<Z>())),
+                                 slots_of(a, numbers[0]), slots_of(b, numbers[1]), slots_of(c, numbers[2]));
   }
 }
 

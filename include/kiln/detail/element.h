@@ -188,6 +188,59 @@ struct Const {
   constexpr operator C() const { return value; }
 };
 
+namespace detail {
+
+/// What / and % of two C++ integers are in kiln: x / 0 and x % 0 are 0, MIN / -1 is MIN, MIN % -1 is 0.
+template <class A, class B>
+constexpr auto defined_quotient(A a, B b) -> decltype(a / b) {
+  using R = decltype(a / b);
+  const auto x = static_cast<R>(a), y = static_cast<R>(b);
+  if (y == 0) return 0;
+  if (std::is_signed_v<R> && y == static_cast<R>(-1)) return static_cast<R>(0 - static_cast<std::uint64_t>(x));
+  return x / y;
+}
+template <class A, class B>
+constexpr auto defined_rest(A a, B b) -> decltype(a % b) {
+  using R = decltype(a % b);
+  const auto x = static_cast<R>(a), y = static_cast<R>(b);
+  if (y == 0 || (std::is_signed_v<R> && y == static_cast<R>(-1))) return 0;
+  return x % y;
+}
+
+}  // namespace detail
+
+/// Numbers of C++, as the built-in operators would give, but defined for every operand.
+template <class A, class B>
+  requires(std::is_integral_v<A> && std::is_integral_v<B>)
+constexpr auto operator/(Const<A> a, Const<B> b) {
+  return detail::defined_quotient(a.value, b.value);
+}
+template <class A, class B>
+  requires(std::is_integral_v<A> && std::is_integral_v<B>)
+constexpr auto operator%(Const<A> a, Const<B> b) {
+  return detail::defined_rest(a.value, b.value);
+}
+template <class A, class B>
+  requires(std::is_integral_v<A> && std::is_integral_v<B>)
+constexpr auto operator/(Const<A> a, B b) {
+  return detail::defined_quotient(a.value, b);
+}
+template <class A, class B>
+  requires(std::is_integral_v<A> && std::is_integral_v<B>)
+constexpr auto operator%(Const<A> a, B b) {
+  return detail::defined_rest(a.value, b);
+}
+template <class A, class B>
+  requires(std::is_integral_v<A> && std::is_integral_v<B>)
+constexpr auto operator/(A a, Const<B> b) {
+  return detail::defined_quotient(a, b.value);
+}
+template <class A, class B>
+  requires(std::is_integral_v<A> && std::is_integral_v<B>)
+constexpr auto operator%(A a, Const<B> b) {
+  return detail::defined_rest(a, b.value);
+}
+
 /// Bakes a constant into the kernel: part of its key, so each value is compiled once. Weak, as any number.
 template <class C>
 constexpr Const<C> lit(C value) {

@@ -55,12 +55,14 @@ class CompileProgress {
 };
 
 // ------------------------------------------------------------------ what the lambda receives
-/// A number offered to a kl::Const<T> parameter; converts to nothing else.
+/// A number offered to a kl::Const<T> parameter; converts to nothing else, and throws TypeError where T cannot hold it.
 template <class A>
 struct ConstArgument {
+  Recorder* recorder;
   A value;
   template <class T>
   operator Const<T>() const {
+    if constexpr (!std::is_same_v<A, T>) check_constant(*recorder, scalar_argument(value), dtype_of<T>);
     return Const<T>(static_cast<T>(value));
   }
 };
@@ -72,7 +74,7 @@ template <class A, bool IsConst>
     return *static_cast<const A*>(value);
   } else if constexpr (role_of<A> == Role::number) {
     if constexpr (IsConst) {
-      return ConstArgument<A>{*static_cast<const A*>(value)};
+      return ConstArgument<A>{&recorder, *static_cast<const A*>(value)};
     } else {
       return WeakSym<NumberOf<A>>::argument(recorder, traced.slot);
     }
@@ -95,6 +97,15 @@ template <class F, class... X>
 concept refuses = !std::is_class_v<F> || std::is_final_v<F> || requires(Contest<F>& f) { f(std::declval<X>()...); };
 template <class F, class... X>
 concept accepts = requires(const F& f) { f(std::declval<X>()...); };
+
+/// Arguments that a call replaces by traced ones.
+template <class... A>
+inline constexpr bool traced_here = ((role_of<A> != Role::none && role_of<A> != Role::traced) && ...);
+
+/// Something inside the lambda is wrong, and was reported; nothing more is to be said.
+template <class F, class... A>
+concept fails_inside = traced_here<A...> && std::is_class_v<F> && !std::is_final_v<F> &&
+                       !accepts<F, ReceivedAs<A, false>...> && !refuses<F, ReceivedAs<A, false>...>;
 
 /// The arguments that the lambda declares as kl::Const.
 template <std::size_t N>
@@ -251,7 +262,7 @@ struct Request {
   Kind kind = run;
   const LaunchControl* launch = nullptr;
   const char* arch = nullptr;        ///< of precompile and inspect
-  Where where = {};                  ///< of precompile and inspect_for
+  Where where = {};                  ///< where it is known
   Inspection* inspection = nullptr;  ///< the result of inspect
 };
 [[gnu::noinline]] inline void perform(Site& site, const Evaluation& e, Request& request) {
@@ -330,6 +341,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     e.environment = &environment;
     e.launch = request.launch;
     e.where = request.where;
+    e.definition = f.definition();
     e.group = &f.group();
     e.signature = &function_site<F, typename KeyOf<A>::type...>;
     e.name = f.name();
@@ -347,9 +359,8 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     return results;
   }
   template <class... X, class J>
-  static void call_into(const J& f, const LaunchControl* launch, Target* targets, const A&... arguments) {
+  static void call_into(const J& f, Request& request, Target* targets, const A&... arguments) {
     static_assert(Output::template convertible<X...>());
-    Request request{.launch = launch};
     perform(f, targets, request, arguments...);
   }
 };

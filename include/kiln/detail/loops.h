@@ -11,7 +11,7 @@ namespace kiln::detail {
 KILN_API int enter_loops(Recorder&, NodeId* values, const int* item_ranks, unsigned count, Where);
 KILN_API void leave_loops(Recorder&, int before) noexcept;
 /// TypeError unless a value returned by the function has as many axes as the signature says.
-KILN_API void check_item_rank(Recorder&, NodeId value, int item_rank, unsigned output, const char* signature, Where);
+KILN_API void check_item_rank(Recorder&, NodeId value, int item_rank, unsigned output, const char* signature);
 
 /// "(m,n),(n)->(m)" taken apart.
 struct CoreSignature {

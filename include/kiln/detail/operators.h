@@ -95,7 +95,16 @@ struct Assigned {
   Self& value;
   Where where;
   Assigned(Self& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {}
-  Assigned(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {}
+  Assigned(Self&& v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : value(v), where{f, l} {
+    static_assert(role_of<Self> != Role::traced,
+                  "kiln: elements of a traced value are not assigned to; compute the new value: "
+                  "kl::where(kl::index(a, 0) == 0, a + 1, a)");
+  }
+  template <class V>
+    requires(std::is_same_v<V, const Self>)
+  Assigned(V& v) : value(const_cast<Self&>(v)), where{} {
+    static_assert(no_dtype<V>::value, "kiln: what is const cannot be assigned to");
+  }
 };
 /// The value of such an assignment.
 template <Op O, class A, class R>

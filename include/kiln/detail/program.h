@@ -102,6 +102,9 @@ struct Slots {
   }
 };
 
+/// The constructor of an expression from what its Slots are made of.
+struct OfSlots {};
+
 /// An expression, array or number as the library sees it. Nothing is owned.
 struct Parts {
   const Instruction* code = nullptr;
@@ -143,7 +146,8 @@ struct Evaluation {
   Site* group = nullptr;  ///< of the function; see Call
   CodeOptions options = {};
   const ScatterTarget* scatter = nullptr;
-  Where where = {};  ///< of the evaluation; the operations of the parts usually know better
+  Where where = {};       ///< of the evaluation; the operations of the parts usually know better
+  Where definition = {};  ///< of the function: said where nothing else is known
 };
 
 KILN_API void evaluate(Site& site, const Evaluation& evaluation);
@@ -178,6 +182,8 @@ KILN_API Handle order_by_key(const Handle& keys, std::int64_t bins, Where where)
 /// ShapeError unless there are parts, TypeError unless both ends are finite and in their order.
 KILN_API void check_histogram(std::int32_t bins, double lo, double hi, Where where);
 [[noreturn]] KILN_API void no_axis_to_stretch(Where where);
+/// ShapeError unless `what` of a ufunc's method has one axis.
+KILN_API void check_vector(const char* what, const std::int64_t* shape, int rank, Where where);
 
 /// The expression's shape; returns the rank.
 KILN_API int shape_of(const Parts& parts, std::int64_t* shape, Where where);
@@ -194,7 +200,7 @@ KILN_API Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond bey
 /// The index operand of kl::index(e, axis).
 KILN_API Handle index_operand(const Parts& parts, int axis, Where where);
 /// The operand whose value is the C-order number of each element of `shape`.
-KILN_API Handle counter_operand(const std::int64_t* shape, int rank);
+KILN_API Handle counter_operand(const std::int64_t* shape, int rank, Where where);
 /// A shared copy of the expression, as the slot that refers to it. Operands are retained.
 KILN_API Slot make_fragment(const Parts& parts);
 
@@ -230,8 +236,9 @@ KILN_API std::int64_t arange_count(std::int64_t start, std::int64_t stop, std::i
 /// ShapeError unless the layout has one element.
 KILN_API void check_single(const Layout* layout, Where where);
 
-/// Records a number written in a traced function as a literal of `type`; TypeError when an integer does not fit.
-KILN_API NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where);
+/// Records a number written in a traced function as a literal of `type`; TypeError when an integer does not fit, which
+/// names the operation `op` (< 0: none).
+KILN_API NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where, int op = -1);
 /// Throws TypeError: integer powers need exponents >= 0 when the exponent is a number.
 KILN_API void check_exponent(const ScalarArgument& exponent, Where where);
 

@@ -112,6 +112,7 @@ template <class F, class T, class S>
 Sym<T> record_stretches(const F& function, const Sym<T>& x, const Sym<S>& starts, Where w) {
   constexpr int levels = 42;
   if (x.ndim() == 0) no_axis_to_stretch(w);
+  if (starts.ndim() != 1) check_vector("the starts of reduceat", nullptr, starts.ndim(), w);
   const auto n = x.shape()[-1];
   const Sym<std::int64_t> begin = kiln::cast<std::int64_t>(starts, w);
   const Sym<std::int64_t> next = kiln::shift(begin, -1, constant(std::int64_t{1} << 62), w);
@@ -127,7 +128,7 @@ Sym<T> record_stretches(const F& function, const Sym<T>& x, const Sym<S>& starts
     state = step(level, state.first, state.end, state.left, state.has_left, state.right, state.has_right);
   }
   const Sym<JoinedIn<T>> joined = JoinSides<F>{function}(state.left, state.has_left, state.right, state.has_right);
-  return kiln::cast<T>(kiln::where(exists, joined, 0), w);
+  return kiln::cast<T>(kiln::where(exists, joined, 0, w), w);
 }
 
 /// The compiled functions of a ufunc's stretches.
@@ -152,11 +153,12 @@ Array<T> join_stretches(const StretchFunctions<F>& f, const View<const T>& value
   Array<T> left = zeros<T>({rows, count}, w), right = zeros<T>({rows, count}, w);
   Array<bool> has_left = zeros<bool>({count}, w), has_right = zeros<bool>({count}, w);
   const auto take_ends = [&](const auto& level) {
-    f.step.into(first, end, left, has_left, right, has_right)(level, first, end, left, has_left, right, has_right);
+    f.step.into(first, end, left, has_left, right, has_right)
+        .at(w, level, first, end, left, has_left, right, has_right);
   };
   const auto halved = [&](const auto& level, std::int64_t n) {
     const std::int64_t pairs = n / 2 * 2;
-    return f.neighbours(level(all, range(0, pairs, 2)), level(all, range(1, pairs, 2)));
+    return f.neighbours.run_at(w, nullptr, level(all, range(0, pairs, 2)), level(all, range(1, pairs, 2)));
   };
   std::int64_t n = values.shape()[1];
   if (n > 0) take_ends(values);
@@ -166,38 +168,40 @@ Array<T> join_stretches(const StretchFunctions<F>& f, const View<const T>& value
     take_ends(level);
     if (n > 1) level = halved(level, n);
   }
-  return f.sides(left, has_left, right, has_right);
+  return f.sides.run_at(w, nullptr, left, has_left, right, has_right);
 }
 
 /// `n` behind indices that name no element of [0, n).
 template <class S>
-Array<std::int32_t> keys_of(const S& indices, std::int64_t n) {
+Array<std::int32_t> keys_of(const S& indices, std::int64_t n, Where w) {
   if constexpr (is_signed_integer(Operand<S>::type.type)) {
-    const auto wide = cast<std::int64_t>(indices);
-    return cast<std::int32_t>(where(wide >= 0 && wide < n, wide, n));
+    const auto wide = cast<std::int64_t>(indices, w);
+    return {cast<std::int32_t>(where(wide >= 0 && wide < n, wide, n, w), w), w};
   } else {
-    const auto wide = cast<std::uint64_t>(indices);
-    return cast<std::int32_t>(minimum(wide, static_cast<std::uint64_t>(n)));
+    const auto wide = cast<std::uint64_t>(indices, w);
+    return {cast<std::int32_t>(minimum(wide, static_cast<std::uint64_t>(n), w), w), w};
   }
 }
 
 template <class T, class F, class X, class S>
 Array<T> reduce_stretches(const StretchFunctions<F>& f, const X& x, const S& starts, Where w) {
   using C = JoinedIn<T>;
-  const Array<C> values = cast<C>(x);
+  const Array<C> values(cast<C>(x, w), w);
   const Shape shape = values.shape();
   if (shape.empty()) no_axis_to_stretch(w);
   const std::int64_t n = shape[shape.size() - 1], rows = n == 0 ? 0 : values.size() / n;
-  const Array<std::int64_t> begin = cast<std::int64_t>(starts);
-  const auto next = let(kiln::shift(begin, -1, constant(n)));
+  const Array<std::int64_t> given(cast<std::int64_t>(starts, w), w);
+  check_vector("the starts of reduceat", given.shape().data(), given.ndim(), w);
+  const auto begin = expression_of(given, false);  // whose operators take the place of kl::where
+  const auto next = let(kiln::shift(given, -1, constant(n), w));
   const auto exists = let(begin >= 0 && begin < n);
-  const Array<std::int64_t> first = where(exists, begin, 0);
-  const Array<std::int64_t> end = where(exists, where(next > begin, minimum(next, n), begin + 1), 0);
+  const Array<std::int64_t> first(where(exists, begin, 0, w), w);
+  const Array<std::int64_t> end(where(exists, where(next > begin, minimum(next, n, w), begin + 1, w), 0, w), w);
   const Array<C> joined = join_stretches<C>(f, values.reshape({rows, n}), first, end, w);
   std::int64_t extents[max_rank];
   for (std::size_t axis = 0; axis < shape.size(); ++axis) extents[axis] = shape[axis];
-  extents[shape.size() - 1] = begin.size();
-  return cast<T>(joined.reshape(Shape(extents, shape.rank())));
+  extents[shape.size() - 1] = given.size();
+  return {cast<T>(joined.reshape(Shape(extents, shape.rank())), w), w};
 }
 
 /// The values of each element side by side, in their order.
@@ -205,22 +209,24 @@ template <class T, class F, class X, class S, class V>
 void join_at(const StretchFunctions<F>& f, X& target, const S& indices, const V& values, Where w) {
   using C = JoinedIn<T>;
   const std::int64_t n = target.size();
-  const Array<std::int32_t> keys = keys_of(indices, n);
+  const Shape shape = target.shape();
+  check_vector("the target of at", shape.data(), shape.rank(), w);
+  const Array<std::int32_t> keys = keys_of(indices, n, w);
   if (keys.size() == 0 || n == 0) return;
   const Array<std::uint32_t> order(order_by_key(keys.handle(), n, w));
   // One value per index; fewer are repeated as operands of expressions are.
-  Array<C> given(keys.shape());
+  Array<C> given(keys.shape(), w);
   if constexpr (role_of<V> == Role::number) {
-    given = values;
+    given.update(value_of<dtype_of<C>, V>(values, false), w);
   } else {
-    given = cast<C>(values).broadcast_to(keys.shape(), w);
+    given.update(expression_of(cast<C>(values, w).broadcast_to(keys.shape(), w), false), w);
   }
   const Array<std::int64_t> counts = bincount(keys, n, w);
-  const Array<std::int64_t> end = cumsum(counts);
-  const Array<std::int64_t> first = end - counts;
-  const Array<C> side_by_side = take(given.reshape({keys.size()}), order, 0);
+  const Array<std::int64_t> end(cumsum(counts, 0, w), w);
+  const Array<std::int64_t> first(expression_of(end, false) - counts, w);
+  const Array<C> side_by_side(take(given.reshape({keys.size()}), order, 0, OutOfRange::missing, w), w);
   const Array<C> joined = join_stretches<C>(f, side_by_side.reshape({1, keys.size()}), first, end, w);
-  f.target.into(target)(target, joined(0, all), counts);
+  f.target.into(target).at(w, target, joined(0, all), counts);
 }
 
 }  // namespace kiln::detail

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,7 @@ void initialise() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(on_fatal_error);
+    llvm::install_bad_alloc_error_handler(on_fatal_error);
     initialize_backends();
   });
 }
@@ -230,7 +232,11 @@ void compile_guarded(const kiln_cpu_request& request, kiln_cpu_result& result) {
   Escape escape;
   current_escape = &escape;
   if (setjmp(escape.point) == 0) {
-    compile(request, result);
+    try {
+      compile(request, result);
+    } catch (const std::bad_alloc&) {
+      result.error = "there is no memory left for the compile";
+    }
   } else {
     result.error = escape.text;
   }

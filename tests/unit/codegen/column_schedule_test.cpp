@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/schedule/launch_wish.h"
+
 namespace kiln::codegen {
 namespace {
 
@@ -29,7 +31,7 @@ Kernel reducing(std::initializer_list<AxisClass> axes, DType type, bool scans) {
 struct Chosen {
   Schedule schedule;
   LaunchShape shape;
-  std::int64_t blocks() const { return std::int64_t{shape.grid[0]} * shape.grid[1]; }
+  std::int64_t blocks() const { return std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2]; }
 };
 
 Chosen choose(const Kernel& kernel, const std::vector<std::int64_t>& extents) {
@@ -108,6 +110,76 @@ TEST(Scans, ColumnsReadAlongTheKeptAxis) {
     const std::int64_t tiles = (kept + tile - 1) / tile;
     EXPECT_EQ(chosen.blocks(), chosen.schedule.split ? tiles * ((100000 + piece - 1) / piece) : tiles);
     EXPECT_EQ(chosen.schedule.split, tiles < 132) << kept;
+  }
+}
+
+/// Work items of a block: rows where lanes share one, vectors of columns where threads stand side by side.
+std::int64_t rows_of_block(const Schedule& schedule) {
+  if (schedule.form == Template::column_reduction || schedule.lanes == 0)
+    return std::int64_t{schedule.columns} * schedule.vector;
+  const std::int64_t groups = std::max(1, schedule.block / schedule.lanes);
+  return schedule.form == Template::scan ? groups : groups * schedule.rows;
+}
+
+// Rule: whatever the number of kept elements, every one has a block, within the 2^31 - 1 by 65535 by 65535 of a grid.
+TEST(HugeExtents, EveryKeptElementHasABlock) {
+  for (const bool scans : {false, true}) {
+    for (const bool by_columns : {false, true}) {
+      for (const DType type : {DType::i8, DType::f32, DType::f64}) {
+        Kernel kernel =
+            by_columns ? reducing({contiguous, strided}, type, scans) : reducing({strided, contiguous}, type, scans);
+        kernel.index = IndexWidth::bits64;
+        for (const std::int64_t length : {1, 2, 3, 40, 1030, 4096, 30000, 1 << 20}) {
+          for (const int power : {27, 30, 31, 32, 34, 40, 42}) {
+            for (const std::int64_t more : {-1, 0, 1, 5}) {
+              const std::int64_t kept = (std::int64_t{1} << power) + more;
+              SCOPED_TRACE(testing::Message()
+                           << (scans ? "scan " : "reduction ") << by_columns << ' ' << kept << " x " << length);
+              const Chosen chosen = choose(kernel, {kept, length});
+              const auto [x, y, z] = chosen.shape.grid;
+              ASSERT_LE(x, 0x7fffffffu);
+              ASSERT_LE(std::max(y, z), 65535u);
+              ASSERT_EQ(x % chosen.shape.cluster, 0u);
+              ASSERT_GE(chosen.blocks() / chosen.shape.cluster, (kept - 1) / rows_of_block(chosen.schedule) + 1);
+              ASSERT_TRUE(chosen.schedule.layers || (y == 1 && z == 1));
+              ASSERT_LE(chosen.shape.block[0] * chosen.shape.block[1], 1024u);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rule: few rows of any length are cut into pieces only as far as a grid has blocks.
+TEST(HugeExtents, PiecesOfLongScansFitTheGrid) {
+  for (const bool by_columns : {false, true}) {
+    Kernel kernel = by_columns ? reducing({contiguous, strided}, DType::f32, true)
+                               : reducing({strided, contiguous}, DType::f32, true);
+    kernel.index = IndexWidth::bits64;
+    for (const std::int64_t kept : {1, 4, 100}) {
+      for (const int power : {31, 34, 40, 50}) {
+        const Chosen chosen = choose(kernel, {kept, std::int64_t{1} << power});
+        EXPECT_TRUE(!chosen.schedule.split || (chosen.shape.grid[1] == 1 && chosen.shape.grid[2] == 1))
+            << kept << ' ' << power;
+        EXPECT_TRUE(chosen.schedule.split || power >= 36) << kept << ' ' << power;
+      }
+    }
+  }
+}
+
+// Rule: a caller's blocks and elements per thread are honoured or refused, whatever the number of rows.
+TEST(HugeExtents, WishesOfCallers) {
+  Kernel kernel = reducing({contiguous, strided}, DType::f32, false);
+  kernel.index = IndexWidth::bits64;
+  LaunchWish wish;
+  wish.block[0] = 128;
+  for (const std::int64_t rows : {(std::int64_t{1} << 31) + 5, std::int64_t{1} << 40}) {
+    const Extents extents{{64, rows}};
+    Schedule schedule = choose_schedule(kernel, extents, DeviceTraits{});
+    EXPECT_EQ(apply_wish(kernel, extents, wish, schedule), "");
+    EXPECT_EQ(schedule.block, 128);
+    EXPECT_GE(schedule.columns, 1);
   }
 }
 

@@ -29,7 +29,7 @@ std::string output_of(const std::string& command, int* status = nullptr) {
   return text;
 }
 
-std::string message_of(const std::string& text) {
+std::string compile_error_of(const std::string& text) {
   KernelSource source;
   source.language = Language::llvm_ir;
   source.text = text;
@@ -43,15 +43,16 @@ std::string message_of(const std::string& text) {
 }
 
 TEST(CpuCompiler, FaultsNameTheNumberedLineAndLeaveTheCompilerUsable) {
-  const std::string syntax = message_of("define void @kernel() {\nentry:\n  %x = frobnicate i32 1, 2\n  ret void\n}\n");
+  const std::string syntax =
+      compile_error_of("define void @kernel() {\nentry:\n  %x = frobnicate i32 1, 2\n  ret void\n}\n");
   EXPECT_NE(syntax.find("    3 >   %x = frobnicate"), std::string::npos) << syntax;
   EXPECT_NE(syntax.find("error"), std::string::npos);
   const std::string missing =
-      message_of("declare void @elsewhere()\ndefine void @kernel() {\n  call void @elsewhere()\n  ret void\n}\n");
+      compile_error_of("declare void @elsewhere()\ndefine void @kernel() {\n  call void @elsewhere()\n  ret void\n}\n");
   EXPECT_NE(missing.find("undefined symbol 'elsewhere'"), std::string::npos) << missing;
-  const std::string entry = message_of("define void @other() {\n  ret void\n}\n");
+  const std::string entry = compile_error_of("define void @other() {\n  ret void\n}\n");
   EXPECT_NE(entry.find("does not define 'kernel'"), std::string::npos) << entry;
-  EXPECT_EQ(message_of("define void @kernel() {\n  ret void\n}\n"), "no error");
+  EXPECT_EQ(compile_error_of("define void @kernel() {\n  ret void\n}\n"), "no error");
 }
 
 TEST(CpuCompiler, UnknownArchitecturesAndFeaturesAreErrors) {

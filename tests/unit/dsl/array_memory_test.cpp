@@ -84,7 +84,7 @@ TEST_F(Memory, StridedCopiesMatchTheDefinition) {
 TEST_F(Memory, KernelCopiesAreExact) {
   try {
     const OwnedHandle a = iota_array({2, 3});
-    const OwnedHandle probe = copy_by_kernel(viewed(a.get(), ViewSpec::Kind::transpose, {}));
+    const OwnedHandle probe = copy_by_kernel(viewed(a.get(), ViewSpec::Kind::transpose, {}), {});
   } catch (const DeviceError& error) {
     // Only a build without the CPU compiler excuses.
     ASSERT_NE(std::string(error.what()).find("libkiln_cpu"), std::string::npos) << error.what();
@@ -99,7 +99,7 @@ TEST_F(Memory, KernelCopiesAreExact) {
     }
     const OwnedHandle a(kiln::detail::from_host(type, values.data(), shape.data(), 3));
     const Handle view = viewed(viewed(a.get(), ViewSpec::Kind::transpose, {2, 0, 1}), ViewSpec::Kind::flip, {1});
-    const OwnedHandle by_kernel = copy_by_kernel(view), by_loops(kiln::detail::clone(view));
+    const OwnedHandle by_kernel = copy_by_kernel(view, {}), by_loops(kiln::detail::clone(view));
     ASSERT_EQ(by_kernel.get().layout, by_loops.get().layout) << kiln::name_of(type);
     EXPECT_EQ(std::memcmp(by_kernel.get().data, by_loops.get().data, values.size()), 0) << kiln::name_of(type);
     EXPECT_EQ(storage_of(a.get())->references, 1) << kiln::name_of(type);

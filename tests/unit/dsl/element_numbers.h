@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,14 @@
 #include <kiln/error.h>
 
 #include "dsl/shapes.h"
+#include "tests/support/messages.h"
 
 namespace element_numbers {
 
 using namespace kiln;
 using namespace kiln::dsl;
+using messages::expect_mentions;
+using messages::message_of;
 using Numbers = std::vector<std::int64_t>;
 using Item = ViewSpec::Item;
 
@@ -122,21 +124,6 @@ inline Reference slice_reference(const Reference& a, const std::vector<Item>& it
     }
     return source;
   });
-}
-
-template <class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const ShapeError& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no ShapeError";
-  return "";
-}
-
-inline void expect_mentions(const std::string& message, std::initializer_list<const char*> parts) {
-  for (const char* part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
 }
 
 }  // namespace element_numbers

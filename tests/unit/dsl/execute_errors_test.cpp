@@ -6,10 +6,13 @@
 #include "dsl/session.h"
 #include "runtime/runtime.h"
 #include "tests/support/cpu_compiler.h"
+#include "tests/support/messages.h"
 #include "tests/unit/dsl/call.h"
 
 namespace kiln::dsl {
 namespace {
+
+using messages::message_of;
 
 using namespace test;
 
@@ -17,18 +20,6 @@ class ExecuteErrors : public testing::Test {
  protected:
   void SetUp() override { set_current_device({runtime::DeviceKind::cpu, 0}); }
 };
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another error: ") + error.what();
-  }
-  return "no error";
-}
 
 TEST_F(ExecuteErrors, ScalarsThatDoNotFitThrowAndLeaveTheTarget) {
   KILN_NEEDS_CPU_COMPILER();

@@ -60,6 +60,43 @@ TEST_F(Explain, ASplitSaysWhyAndWhatItCosts) {
     EXPECT_TRUE(text.contains(part)) << part << " in: " << text.c_str();
 }
 
+// Rule: rows that are read again count again where the rows in flight are more than the L2 cache holds.
+TEST_F(Explain, RowsThatNoCacheKeepsCountAgain) {
+  constexpr std::int64_t rows = 4096, length = 1 << 22, once = rows * length * 4;
+  const Inspection info = inspected(softmax, large({rows, length}));
+  ASSERT_EQ(info.kernels.size(), 1u) << info.explain().c_str();
+  EXPECT_EQ(info.kernels[0].bytes_moved, 2 * once);
+  const Text text = info.explain();
+  const std::string range = std::to_string(2 * once) + " to " + std::to_string(3 * once) + " bytes";
+  EXPECT_TRUE(text.contains(("  moves " + range + ": ").c_str())) << text.c_str();
+  EXPECT_TRUE(text.contains(
+      ("\nmoves " + range + "; the least possible is " + std::to_string(2 * once) + " (1.00 to 1.50 times)\n").c_str()))
+      << text.c_str();
+}
+
+// Rule: the same of columns, and of a chain of three passes: two of them read again.
+TEST_F(Explain, ColumnsThatNoCacheKeepsCountAgain) {
+  constexpr std::int64_t rows = 16384, columns = 65536, once = rows * columns * 4;
+  const auto along_columns = jit([](auto v) {
+    auto e = exp(v - max(v, 0, keepdims));
+    return e / sum(e, 0, keepdims);
+  });
+  const Inspection info = inspected(along_columns, large({rows, columns}));
+  ASSERT_EQ(info.kernels.size(), 1u) << info.explain().c_str();
+  const std::string range = std::to_string(2 * once) + " to " + std::to_string(4 * once) + " bytes";
+  EXPECT_TRUE(info.explain().contains(range.c_str())) << info.explain().c_str();
+}
+
+// Rule: rows that the L2 cache keeps until they are read again count once: 108 rows of 256 KB, of 40 MB on an A100.
+TEST_F(Explain, RowsThatTheCacheKeepsCountOnce) {
+  const Text kept = softmax.inspect_for("sm_80", large({4096, 65536})).explain();
+  EXPECT_TRUE(kept.contains("goes over each row 2 times; ")) << kept.c_str();
+  EXPECT_TRUE(kept.contains("\nmoves 2147483648 bytes; the least possible is 2147483648\n")) << kept.c_str();
+  const Text lost = softmax.inspect_for("sm_80", large({4096, 131072})).explain();
+  EXPECT_TRUE(lost.contains("\nmoves 4294967296 to 6442450944 bytes; the least possible is 4294967296 "))
+      << lost.c_str();
+}
+
 /// Values per row are read and written once per row, however long the rows are.
 TEST_F(Explain, RowValuesCountOncePerRow) {
   const auto sums = jit([](auto v) { return sum(v, -1); });

@@ -134,12 +134,13 @@ TEST(Layouts, ReshapesThatNeedACopySayClone) {
   Fixture f;
   const Handle t = kiln::detail::view_of(f.handle, static_cast<int>(ViewSpec::Kind::transpose), nullptr, 0, here);
   const Numbers flat = {12};
-  expect_mentions(
-      message_of([&] { kiln::detail::view_of(t, static_cast<int>(ViewSpec::Kind::reshape), flat.data(), 1, here); }),
-      {"[reshape]", "(4, 3)", "(1, 4)", "(12,)", "clone()", "main.cpp:7"});
-  expect_mentions(
-      message_of([&] { kiln::detail::view_of({}, static_cast<int>(ViewSpec::Kind::flip), nullptr, 0, here); }),
-      {"[flip]", "without elements"});
+  expect_mentions(message_of<ShapeError>([&] {
+                    kiln::detail::view_of(t, static_cast<int>(ViewSpec::Kind::reshape), flat.data(), 1, here);
+                  }),
+                  {"[reshape]", "(4, 3)", "(1, 4)", "(12,)", "clone()", "main.cpp:7"});
+  expect_mentions(message_of<ShapeError>(
+                      [&] { kiln::detail::view_of({}, static_cast<int>(ViewSpec::Kind::flip), nullptr, 0, here); }),
+                  {"[flip]", "without elements"});
 }
 
 TEST(Layouts, BroadcastShapeOfLayouts) {

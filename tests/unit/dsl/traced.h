@@ -10,8 +10,11 @@
 #include "dsl/gather.h"
 #include "dsl/infer.h"
 #include "dsl/recorder.h"
+#include "tests/support/messages.h"
 
 namespace kiln::dsl::test {
+
+using messages::message_of;
 
 /// The graph of an inline expression.
 template <class E>
@@ -50,16 +53,6 @@ codegen::Graph traced_graph(int rank, F function) {
 template <class T, class F>
 std::string traced_text(int rank, F function) {
   return codegen::to_text(traced_graph<T>(rank, function));
-}
-
-template <class F>
-std::string message_of(F action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace kiln::dsl::test

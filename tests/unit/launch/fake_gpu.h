@@ -10,8 +10,11 @@
 
 #include "runtime/cuda/testing.h"
 #include "tests/fake_driver/fake_driver.h"
+#include "tests/support/messages.h"
 
 namespace kiln {
+
+using messages::message_of;
 
 /// Tests of tuning ask for it; others count what is asked of the driver.
 inline const bool fake_in_use =
@@ -21,19 +24,6 @@ inline fake::FakeDriver& fake_driver() {
   static auto* const library = dlopen(KILN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
   static const auto get = reinterpret_cast<fake::GetFakeDriver>(dlsym(library, "kiln_fake_driver"));
   return *get();
-}
-
-/// The message of the error of this class that `body` throws.
-template <class Error, class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another class of error: ") + error.what();
-  }
-  return "no error";
 }
 
 /// Skips, with the reason, where no kernel can be compiled.

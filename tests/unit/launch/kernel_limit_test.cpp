@@ -67,6 +67,32 @@ TEST_F(KernelLimitOnGpu, FunctionsGraphsAndRawKernelsHoldTheirs) {
   graph.launch();  // the fake driver refuses to run code that was unloaded
 }
 
+// Rule: a graph that another library captured names the code of its kernels and does not hold it, so it stays.
+TEST_F(KernelLimitOnGpu, AKernelInAGraphOfTheHostStays) {
+  Array<float> y({1000});
+  const Stream stream(Device::cuda(0));
+  const StreamGuard on_stream(stream);
+  const auto call_once = [&](int number, bool captured) {
+    const auto f = make_function(number);
+    fake_driver().captured = captured ? stream.native_handle() : nullptr;
+    f.into(y)(x);
+    fake_driver().captured = nullptr;
+  };
+  set_kernel_limit(0);
+  const std::size_t before = libraries();
+  call_once(300, false);
+  set_kernel_limit(0);
+  EXPECT_EQ(libraries(), before) << "nobody holds it";
+  call_once(301, true);
+  call_once(302, false);
+  set_kernel_limit(0);
+  EXPECT_EQ(libraries(), before + 1);
+  EXPECT_EQ(count("cuLibraryUnload"), 2);
+  clear();
+  call_once(301, false);
+  EXPECT_EQ(count("cuLibraryLoadData"), 0) << "it was never unloaded";
+}
+
 TEST_F(KernelLimitOnGpu, AKernelOfADestroyedGraphGoes) {
   Array<float> y({1000});
   const Stream stream(Device::cuda(0));

@@ -29,6 +29,17 @@ TEST_F(FakeGpu, ASplitSumHasWorkspaceForTheCallAndCountersForTheStream) {
   EXPECT_EQ(used(), before);
 }
 
+TEST_F(FakeGpu, TheStreamOfALaunchIsThatOfTheCall) {
+  Array<float> result{Shape()};
+  Stream stream(Device::cuda(0));
+  total[{.stream = stream}].into(result)(large);
+  const std::string handle =
+      std::to_string(*static_cast<const int*>(stream.native_handle()));  // the fake one begins with it
+  EXPECT_TRUE(last("cuLaunchKernel").find("stream=" + handle) != std::string::npos) << last("cuLaunchKernel");
+  total.into(result)(large);
+  EXPECT_TRUE(last("cuLaunchKernel").find("stream=0") != std::string::npos) << "the current one again";
+}
+
 TEST_F(FakeGpu, TheArgumentBlockPointsAtWorkspaceAndCounters) {
   Array<float> result{Shape()};
   total.into(result)(large);

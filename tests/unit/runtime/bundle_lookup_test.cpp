@@ -28,7 +28,8 @@ class BundleLookupTest : public CacheTest {
     writer.write(path);
     return path;
   }
-  static void add(BundleWriter& writer, const KernelSource& of, const std::vector<std::string>& targets) {
+  static void add(BundleWriter& writer, const KernelSource& of, const std::vector<std::string>& targets,
+                  const char* title = "a * x + y: f32[contiguous]") {
     for (const std::string& target : targets) {
       BundleKernel kernel;
       kernel.identity = kernel_identity(of, {});
@@ -38,7 +39,7 @@ class BundleLookupTest : public CacheTest {
                     : target.starts_with("ptx_") ? ImageKind::ptx
                                                  : ImageKind::object;
       kernel.entry = of.entry;
-      kernel.title = "a * x + y: f32[contiguous]";
+      kernel.title = title;
       kernel.compiler = "NVRTC 13.0";
       kernel.registers = 21;
       std::string image = "bundled " + target;
@@ -63,6 +64,33 @@ class BundleLookupTest : public CacheTest {
   const KernelSource source = make_source("a * x + y");
   const std::string compiled = expected_image(source, make_options());
 };
+
+/// A kernel that is there for some architectures only is named when a device first looks into the bundle, before a call
+/// of it fails; where kernels may be compiled it is not, for nothing fails.
+TEST_F(BundleLookupTest, PairsThatAreNotSupportedAreNamedBeforeTheyAreNeeded) {
+  const KernelSource other = make_source("x - y"), third = make_source("x * y");
+  BundleWriter writer;
+  add(writer, source, {"sm_80", "sm_90"}, "everywhere");
+  add(writer, other, {"sm_90"}, "x - y: f32[contiguous]");
+  add(writer, third, {"x86-64-v3"}, "for CPUs");
+  const std::string path = directory.path + "/app.klb";
+  writer.write(path);
+  test::Warnings warnings;
+  load_bundle(path);
+  EXPECT_EQ(origin(source, "sm_80"), "bundled sm_80");
+  EXPECT_TRUE(warnings.texts().empty()) << "automatic mode compiles the other one";
+  fresh_process();
+  set_compile_mode(CompileMode::bundle_only);
+  load_bundle(path);
+  EXPECT_EQ(origin(source, "sm_90"), "bundled sm_90");
+  EXPECT_TRUE(warnings.texts().empty());
+  EXPECT_EQ(origin(source, "sm_86"), "bundled sm_80");
+  ASSERT_EQ(warnings.texts().size(), 1u);
+  const std::string text = warnings.texts()[0];
+  EXPECT_NE(text.find("has 1 kernel for other devices and not for sm_86"), text.npos) << text;
+  EXPECT_NE(text.find("\"x - y: f32[contiguous]\""), text.npos) << text;
+  EXPECT_NE(text.find("kiln bundle ls " + path), text.npos) << text;
+}
 
 /// Bundle, disk cache, compiler; each mode takes its own alone.
 TEST_F(BundleLookupTest, ModesChooseTheSource) {

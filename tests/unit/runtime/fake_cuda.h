@@ -11,8 +11,11 @@
 #include "runtime/cuda_interface.h"
 #include "runtime/runtime.h"
 #include "tests/fake_driver/fake_driver.h"
+#include "tests/support/messages.h"
 
 namespace kiln::runtime::fakes {
+
+using messages::message_of;
 
 // All of unit_runtime sees the fake driver, on machines with a GPU too.
 inline const bool fake_in_use = (cuda::use_driver_for_tests(KILN_FAKE_CUDA), true);
@@ -38,16 +41,6 @@ inline Binary cubin(const std::string& image = "cubin") {
   binary.entry = "saxpy";
   binary.options.arch = "sm_90";
   return binary;
-}
-
-template <class Error, class Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no such error";
 }
 
 class CudaBackendTest : public ::testing::Test {

@@ -164,6 +164,20 @@ TEST(RecordFile, UnfinishedRecordsAreNamedInOneWarning) {
   EXPECT_NE(text.find("KILN_RECORD=trace.kiln"), text.npos) << text;
 }
 
+/// A run that was killed while it wrote, and run again: the kernel is there, so there is nothing to warn of.
+TEST(RecordFile, NothingIsLostThatWasRecordedAgain) {
+  const std::string whole = file_of({make_record("first\n")}), last = to_text(make_record("int x;\nint y;"));
+  const std::size_t named = std::string("kernel ").size() + 2 * sizeof(Digest);
+  for (std::size_t cut = named; cut + 1 < last.size(); cut += 7) {
+    test::Warnings warnings;
+    RecordSet set;
+    set.add_text(whole + last.substr(0, cut) + "\n" + last, "trace.kiln");
+    ASSERT_EQ(set.kernels().size(), 2u);
+    EXPECT_EQ(set.unfinished(), 0u) << last.substr(0, cut);
+    EXPECT_TRUE(warnings.texts().empty()) << warnings.texts()[0];
+  }
+}
+
 /// An editor on Windows turned every line end, or some: the message says so.
 TEST(RecordFile, CrLfIsNamed) {
   const std::string text = file_of({make_record("first\nsecond\n")});

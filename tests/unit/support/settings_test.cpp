@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "support/check.h"
@@ -55,6 +58,33 @@ TEST(SettingsTest, RelativePathsStayWhereTheyWereAfterAChangeOfDirectory) {
   EXPECT_EQ(bundles_after, before.string() + "/a.klb:/b.klb:" + before.string() + "/c/d.klb");
   EXPECT_EQ(setting("KILN_CACHE_DIR"), "/absolute");
   EXPECT_EQ(setting("KILN_DEBUG"), "0");
+}
+
+/// Run by the next test in a process of its own: writes what it finds after a change of directory.
+TEST(SettingsTest, DISABLED_AfterAChangeOfDirectory) {
+  const char* const output = std::getenv("OUTPUT");
+  ASSERT_TRUE(output);
+  std::filesystem::current_path("/");
+  std::ofstream(output) << setting("KILN_CACHE_DIR") << '\n' << setting("KILN_BUNDLE") << '\n';
+}
+
+/// Rule: a relative path of the environment is that of the directory in which the process began, also where the program
+/// changes it before it first uses kiln.
+TEST(SettingsTest, RelativePathsAreThoseOfTheStart) {
+  const test::TemporaryDirectory start;
+  const std::string directory = std::filesystem::canonical(start.path).string(), output = directory + "/output";
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = "cd '" + directory + "' && OUTPUT=" + output +
+                              " KILN_CACHE_DIR=cache KILN_BUNDLE=/a.klb:b.klb '" + self +
+                              "' --gtest_also_run_disabled_tests "
+                              "--gtest_filter=SettingsTest.DISABLED_AfterAChangeOfDirectory > /dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::ifstream file(output);
+  std::string cache, bundles;
+  std::getline(file, cache);
+  std::getline(file, bundles);
+  EXPECT_EQ(cache, directory + "/cache");
+  EXPECT_EQ(bundles, "/a.klb:" + directory + "/b.klb");
 }
 
 TEST(SettingsTest, UnknownNameIsReportedOnceWithTheNearestKnownOne) {
