@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-const bool two_gpus = (fake_driver().device_count = 2, fake_in_use);  // before the first call
+[[maybe_unused]] const bool two_gpus = (fake_driver().device_count = 2, fake_in_use);  // before the first call
 
 constexpr kiln_dl_device first_gpu = {KILN_DL_CUDA, 0}, second_gpu = {KILN_DL_CUDA, 1}, cpu = {KILN_DL_CPU, 0};
 
