@@ -3,6 +3,7 @@
 
 #include "dsl/convert.h"
 #include "dsl/gather.h"
+#include "dsl/recorder.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
 #include "support/progress.h"
@@ -88,6 +89,11 @@ void advance_compile_progress(void* bar, const char* arch) {
 }
 
 void end_compile_progress(void* bar) noexcept { delete static_cast<Progress*>(bar); }
+
+void check_constant(const Recorder& recorder, const ScalarArgument& number, DType type) {
+  alignas(8) unsigned char bytes[16] = {};
+  if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_constant(number, type, recorder.call());
+}
 
 NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where, int op) {
   alignas(8) unsigned char bytes[16] = {};

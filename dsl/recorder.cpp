@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/ir/op_info.h"
-#include "dsl/convert.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
 
@@ -199,11 +198,6 @@ NodeId Recorder::view(NodeId value, int kind, const std::int64_t* numbers, unsig
 NodeId record_input(Recorder& r, unsigned slot, DType type) { return r.input(slot, type); }
 NodeId record_iota(Recorder& r, unsigned slot) { return r.iota(slot); }
 NodeId record_parameter(Recorder& r, unsigned slot, DType type) { return r.parameter(slot, type); }
-void check_constant(const Recorder& recorder, const ScalarArgument& number, DType type) {
-  alignas(8) unsigned char bytes[16] = {};
-  if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_constant(number, type, recorder.call());
-}
-
 NodeId record_literal(Recorder& r, DType type, std::uint64_t low_bits, std::uint64_t high_bits, Where where) {
   return r.literal(type, low_bits, high_bits, where);
 }

@@ -8,6 +8,7 @@
 #include "codegen/emit/cuda_reduction.h"
 #include "codegen/emit/cuda_types.h"
 #include "codegen/schedule/row_reduction.h"
+#include "codegen/schedule/row_work.h"
 #include "support/check.h"
 
 namespace kiln::codegen::cuda {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "codegen/schedule/schedule.h"
@@ -17,13 +16,6 @@ Schedule choose_rows(const Kernel& kernel, const Extents& extents, const DeviceT
 constexpr bool has_large_clusters(const DeviceTraits& device) {
   return device.cuda && device.compute_capability >= 90 && device.compute_capability < 120;
 }
-
-/// Per access: a load that such a kernel holds where rows are held. Others that all rows share and only results need
-/// are read from the caches when their turn comes.
-std::vector<char> held_accesses(const Kernel& kernel);
-
-/// The widest operand that is held and lies contiguous along rows of its own: what shifted rows are aligned to.
-std::optional<std::size_t> shift_anchor(const Kernel& kernel);
 
 LaunchShape rows_launch_shape(const Kernel& kernel, const Schedule& schedule, const Extents& extents);
 

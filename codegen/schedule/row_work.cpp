@@ -7,7 +7,6 @@
 #include "codegen/ir/reduction.h"
 #include "codegen/ir/stages.h"
 #include "codegen/schedule/row_mapping.h"
-#include "codegen/schedule/row_reduction.h"
 #include "codegen/schedule/vector_width.h"
 
 namespace kiln::codegen {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "codegen/schedule/arithmetic.h"
 #include "codegen/schedule/schedule.h"
@@ -33,5 +35,12 @@ bool joins_states(const Kernel& kernel);
 
 /// True for bodies whose values need few registers besides those of the loads.
 bool is_light(const Kernel& kernel);
+
+/// Per access: a load that such a kernel holds where rows are held. Others that all rows share and only results need
+/// are read from the caches when their turn comes.
+std::vector<char> held_accesses(const Kernel& kernel);
+
+/// The widest operand that is held and lies contiguous along rows of its own: what shifted rows are aligned to.
+std::optional<std::size_t> shift_anchor(const Kernel& kernel);
 
 }  // namespace kiln::codegen

@@ -85,6 +85,8 @@ CUresult cuDriverGetVersion(int* version) {
 }
 CUresult cuGetErrorName(CUresult result, const char** name) {
   *name = result == CUDA_ERROR_OUT_OF_MEMORY             ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == CUDA_ERROR_INVALID_IMAGE           ? "CUDA_ERROR_INVALID_IMAGE"
+          : result == CUDA_ERROR_INVALID_SOURCE          ? "CUDA_ERROR_INVALID_SOURCE"
           : result == CUDA_ERROR_NO_BINARY_FOR_GPU       ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
           : result == CUDA_ERROR_INVALID_PTX             ? "CUDA_ERROR_INVALID_PTX"
           : result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"

@@ -317,12 +317,12 @@ TEST(Emulation, UserFunctionOfRowScalarAndParameter) {
 }
 
 TEST(Emulation, LoopThatElementsLeaveOneByOne) {
-  const Case test = resized("repeat_f32", {1003});
-  Buffer<float> x(1003), c(1003), out(1003);
-  Buffer<std::int32_t> turns(1003);
+  const Case test = resized("repeat_f32", {1004});
+  Buffer<float> x(1004), c(1004), out(1004);
+  Buffer<std::int32_t> turns(1004);
   number(x, 0.0078125, -3), number(c, -0.0009765625, 0.25);
   run(test, emulation::repeat::kiln_flat_repeat, {{x.data, c.data, out.data, turns.data}, {}, {bytes_of(20)}});
-  for (std::size_t i = 0; i < 1003; ++i) {
+  for (std::size_t i = 0; i < 1004; ++i) {
     float state = x[i];
     int n = 0;
     for (; n < 20 && !(state > 4); ++n) state = state * state + c[i];
