@@ -59,8 +59,9 @@ KILN_C_API kiln_status kiln_synchronize(kiln_dl_device device, void* stream) KIL
 KILN_C_API kiln_status kiln_stream_order(kiln_dl_device device, void* earlier, void* later) KILN_C_NOEXCEPT;
 
 // Calls release(owner) once, from any thread, when the work that `stream` has by now is done (never while it is being
-// captured, and not at all where the process ends before): for what a launch reads and the host wants to let go of, such
-// as tensors of DLPack, release being their deleter. On the CPU at once. Where it fails, `owner` stays the caller's.
+// captured, and not at all where the process ends before): for what a launch reads and the host wants to let go of,
+// such as tensors of DLPack, release being their deleter. On the CPU at once. Where it fails, `owner` stays the
+// caller's.
 KILN_C_API kiln_status kiln_release_after(kiln_dl_device device, void* stream, void (*release)(void* owner),
                                           void* owner) KILN_C_NOEXCEPT;
 
