@@ -50,7 +50,8 @@ TEST_F(RefusedImages, WhatIsRefusedAltogetherIsAnErrorOfThatCallAlone) {
     fake_driver().faults["cuLibraryLoadData"] = {refusal.code, 0, 100};
     ++number;
     const std::string text = message_of<DeviceError>([&] { evaluate(x, number); });
-    for (const char* const part : {refusal.name, "Fake GPU", "sm_90", "CUDA 13.0", "NVRTC", "PTX"})
+    EXPECT_TRUE(messages::has(text, ("(" + std::to_string(refusal.code) + ",").c_str())) << text;
+    for (const char* const part : {"Fake GPU", "sm_90", "CUDA 13.0", "NVRTC", "PTX"})
       EXPECT_TRUE(messages::has(text, part)) << part << "\n" << text;
     EXPECT_EQ(count("cuLaunchKernel"), 0) << refusal.name;
     fake_driver().faults.clear();
