@@ -1,5 +1,5 @@
-// tests/support/main.cpp -- entry point of the device tests: says which devices take part, and by its status whether any
-// test ran.
+// tests/support/main.cpp -- entry point of the device tests: says which devices take part, and by its status whether
+// any test ran.
 #include <cstdio>
 #include <cstdlib>
 
