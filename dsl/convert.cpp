@@ -1,16 +1,12 @@
 // dsl/convert.cpp -- scalar conversion with range checks; no locale, no rounding mode, no allocation on success.
 #include "dsl/convert.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <memory>
 
-#include "dsl/infer.h"
 #include "dsl/shapes.h"
-#include "dsl/trace.h"
 #include "support/check.h"
 #include "support/float_environment.h"
 
@@ -241,30 +237,6 @@ void fail_conversion(std::string_view operation, const detail::ScalarArgument& s
       "{}the scalar {} does not fit {}{}: a C++ number takes the type of the array beside it; cast the array with "
       "kl::cast, or write kl::scalar<T>(value) for a value with its own type",
       operation, text, name_of(to), place(where));
-}
-
-void fail_conversion(const detail::Call& call, std::uint32_t slot, DType to, detail::Where where) {
-  const std::shared_ptr<const Trace> trace = record(call);
-  const codegen::Graph& graph = trace->graph;
-  const auto takes_it = [&](const codegen::Node& node) {
-    return std::ranges::any_of(node.inputs(), [&](codegen::NodeId input) {
-      return graph[input].kind == codegen::NodeKind::parameter && graph[input].payload == slot;
-    });
-  };
-  const auto user = std::ranges::find_if(graph.nodes(), takes_it);
-  if (user == graph.nodes().end()) fail_conversion("assignment: ", call.scalars[slot], to, where);
-  const char* const prefix = user->kind == codegen::NodeKind::call ? "" : "kl::";
-  const auto id = static_cast<codegen::NodeId>(user - graph.nodes().begin());
-  fail_conversion(fmt::format("{}{}: ", prefix, written_name(graph, id)), call.scalars[slot], to, where);
-}
-
-void fail_constant(const detail::ScalarArgument& number, DType to, detail::Where where) {
-  char text[96];
-  scalar_text(number, text, sizeof text);
-  fail<TypeError>(
-      "the number {} does not fit {}, the type of its kl::Const parameter{}; give another number, or "
-      "declare a wider type",
-      text, name_of(to), place(where));
 }
 
 }  // namespace kiln::dsl

@@ -20,9 +20,5 @@ const char* scalar_text(const detail::ScalarArgument& scalar, char* buffer, unsi
 /// TypeError: the value does not fit. `operation`: what it is for, "kl::add: ", or "".
 [[noreturn]] void fail_conversion(std::string_view operation, const detail::ScalarArgument& scalar, DType to,
                                   detail::Where where);
-/// The same for a scalar of the call, whose trace tells what it is for.
-[[noreturn]] void fail_conversion(const detail::Call& call, std::uint32_t slot, DType to, detail::Where where);
-/// TypeError: the same of a number given for a kl::Const parameter of the type.
-[[noreturn]] void fail_constant(const detail::ScalarArgument& number, DType to, detail::Where where);
 
 }  // namespace kiln::dsl

@@ -10,6 +10,7 @@
 #include "dsl/convert.h"
 #include "dsl/kernels.h"
 #include "dsl/recorded_assignment.h"
+#include "dsl/scalar_fault.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "dsl/short_list.h"
