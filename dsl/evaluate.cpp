@@ -4,6 +4,7 @@
 #include "dsl/convert.h"
 #include "dsl/gather.h"
 #include "dsl/recorder.h"
+#include "dsl/scalar_fault.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
 #include "support/progress.h"
