@@ -89,10 +89,12 @@ TEST_F(Explain, ColumnsThatNoCacheKeepsCountAgain) {
 
 // Rule: rows that the L2 cache keeps until they are read again count once: 108 rows of 256 KB, of 40 MB on an A100.
 TEST_F(Explain, RowsThatTheCacheKeepsCountOnce) {
-  const Text kept = softmax.inspect_for("sm_80", large({4096, 65536})).explain();
+  const Inspection fits = softmax.inspect_for("sm_80", large({4096, 65536}));
+  const Text kept = fits.explain();
   EXPECT_TRUE(kept.contains("goes over each row 2 times; ")) << kept.c_str();
   EXPECT_TRUE(kept.contains("\nmoves 2147483648 bytes; the least possible is 2147483648\n")) << kept.c_str();
-  const Text lost = softmax.inspect_for("sm_80", large({4096, 131072})).explain();
+  const Inspection exceeds = softmax.inspect_for("sm_80", large({4096, 131072}));
+  const Text lost = exceeds.explain();
   EXPECT_TRUE(lost.contains("\nmoves 4294967296 to 6442450944 bytes; the least possible is 4294967296 "))
       << lost.c_str();
 }
