@@ -89,7 +89,7 @@ def plain(text):
     text = re.sub(r"\(mistakes\.cpp:\d+\)", "(app.cpp:12)", text.replace("\n", " ")).replace("kiln-mistakes/", "")
     for symbol in "|*_<>":
         text = text.replace(symbol, "\\" + symbol)
-    return text
+    return text.replace("](", "]\\(")  # which would be a link
 
 
 def table(title, text, rows):
