@@ -113,7 +113,8 @@ def analyse(batch, commands, build_directory):
 
 
 def compiles_alone(header, words):
-    command = [*words, "-x", "c++-header", "-fsyntax-only", "-Wno-pragma-once-outside-header", os.path.join(ROOT, header)]
+    alone = ["-Wno-pragma-once-outside-header", "-Wno-pragma-system-header-outside-header"]
+    command = [*words, "-x", "c++-header", "-fsyntax-only", *alone, os.path.join(ROOT, header)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return ([header], "") if result.returncode == 0 else ([], f"{header} does not compile alone:\n{result.stderr}")
 

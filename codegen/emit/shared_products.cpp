@@ -74,11 +74,26 @@ void mark_products_by_literals(const Kernel& kernel, std::vector<char>& products
   }
 }
 
+/// Products that are reduced and also added to something, such as a result of the reduction: what a pass adds up would
+/// differ from what another pass compares with it, and equal elements would have a variance.
+void mark_reduced_products(const Kernel& kernel, std::vector<char>& products) {
+  std::vector<char> reduced(kernel.body.size(), 0);
+  for (const Node& user : kernel.body.nodes()) {
+    if (user.kind != NodeKind::reduce) continue;
+    for (const NodeId operand : user.inputs()) reduced[operand] = is_float_product(kernel.body[operand]);
+  }
+  for (const Node& user : kernel.body.nodes()) {
+    if (user.kind != NodeKind::operation || (user.op != Op::neg && user.op != Op::add && user.op != Op::sub)) continue;
+    for (const NodeId operand : user.inputs()) products[operand] |= reduced[operand];
+  }
+}
+
 }  // namespace
 
 std::vector<char> shared_products(const Kernel& kernel, Template form) {
   std::vector<char> products(kernel.body.size(), 0);
   mark_products_by_literals(kernel, products);
+  mark_reduced_products(kernel, products);
   const std::vector<Axes> varies = variation(kernel);
   for (const Axes several : axes_of_threads(kernel, form)) {
     for (NodeId id = 0; id < kernel.body.size(); ++id) {

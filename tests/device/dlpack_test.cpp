@@ -178,6 +178,7 @@ TEST_P(Dlpack, dropped_while_a_kernel_is_queued_and_on_another_thread) {
 
 TEST_P(Dlpack, many_threads_share_one_tensor) {
   Producer<float> p(counting(1000), {1000});
+  kl::synchronize();  // the threads use streams of their own, which nothing orders after the one that fills it
   {
     const auto x = kl::from_dlpack<const float>(&p.managed);
     std::vector<std::thread> threads;
