@@ -1,5 +1,6 @@
-// tests/embed/wording.cpp -- no message of the library reaches C or Python with names or advice of C++: every literal of
-// the sources that are its arguments, as C callers see it. What only the C++ interface can say is left out by its file.
+// tests/embed/wording.cpp -- no message of the library reaches C or Python with names or advice of C++: every literal
+// of the sources that are its arguments, as C callers see it. What only the C++ interface can say is left out by its
+// file.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
