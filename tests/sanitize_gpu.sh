@@ -13,7 +13,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || { echo "sanitize: no NVIDIA GPU here"; exit 1; }
 logs=${OUT:-/tmp}/sanitize
 mkdir -p "$logs"
-caches=$(mktemp -d)
+cache=${CACHE:-$(mktemp -d)}  # CACHE: a folder with kernels that an earlier run compiled; it stays
 export KILN_DEVICE=cuda:0
 
 too_large="*beyond_2_3*:*beyond_32_bits*:*more_than_2_*:*more_than_2_to*:Device/SumsAccuracy.*:Device/Large.*:*long_sums*"
@@ -24,7 +24,7 @@ export GTEST_TOTAL_SHARDS=$shards
 
 run_shard() {  # run_shard TOOL NUMBER: one process; its exit status and its log are looked at below
   local log=$logs/$1-$2.txt
-  KILN_CACHE_DIR=$caches/$2 GTEST_SHARD_INDEX=$2 timeout -k 5 "$seconds_per_tool" "$sanitizer" --tool "$1" --error-exitcode 86 \
+  KILN_CACHE_DIR=$cache GTEST_SHARD_INDEX=$2 timeout -k 5 "$seconds_per_tool" "$sanitizer" --tool "$1" --error-exitcode 86 \
     --print-limit 20 "$folder/bin/device_tests" --gtest_filter="*/cuda:-$too_large" >"$log" 2>&1
   echo $? >"$log.status"
 }
@@ -56,5 +56,5 @@ for tool in $tools; do
   done
   [ "$ran" -gt 0 ] || { status=1; tail -n 5 "$logs/$tool-0.txt"; }
 done
-rm -rf "$caches"
+[ -n "${CACHE:-}" ] || rm -rf "$cache"
 exit $status
