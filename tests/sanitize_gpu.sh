@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # tests/sanitize_gpu.sh [FOLDER] -- compute-sanitizer's four tools over the device tests of a folder made by tools/pack_gpu.sh (default
 # build/gpu; build/release will do), on the GPU only, in as many processes as there are cores. Left out are tests of 10^8 and more
-# elements, and one that asks for more memory than there is. A process that has used a tool's share of time is stopped: how many tests ran to their end is said. One line per tool;
-# logs in $OUT (default /tmp). TOOLS and SECONDS_PER_TOOL choose less.
+# elements, and one that asks for more memory than there is. A process that has used a tool's share of time is stopped: how many tests
+# ran to their end is said. One line per tool; logs in $OUT (default /tmp). TOOLS and SECONDS_PER_TOOL choose less.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 folder=${1:-build/gpu}
