@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -29,8 +31,15 @@ T element(const unsigned char* at) {
   return value;
 }
 
+/// A NaN has no sign: 0 / 0 is a negative one on some processors.
+template <class T>
+T shown(T value) {
+  return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
+}
+
 /// The fewest digits that read back as the same 16 bits.
 std::string short_text(float value, std::uint16_t bits, std::uint16_t (*to_bits)(float)) {
+  if (std::isnan(value)) return "nan";
   float back = value;
   for (int digits = 1; digits <= 9; ++digits) {
     const std::string text = fmt::format("{:.{}g}", value, digits);
@@ -43,7 +52,7 @@ std::string short_text(float value, std::uint16_t bits, std::uint16_t (*to_bits)
 template <class T>
 std::string complex_text(const unsigned char* at) {
   const T real = element<T>(at), imaginary = element<T>(at + sizeof(T));
-  return fmt::format("{}{:+}j", real, imaginary);
+  return fmt::format("{}{:+}j", shown(real), shown(imaginary));
 }
 
 std::string element_text(DType type, const unsigned char* at) {
@@ -73,9 +82,9 @@ std::string element_text(DType type, const unsigned char* at) {
       return short_text(detail::bf16_bits_to_f32(element<std::uint16_t>(at)), element<std::uint16_t>(at),
                         detail::f32_to_bf16_bits);
     case DType::f32:
-      return fmt::format("{}", element<float>(at));
+      return fmt::format("{}", shown(element<float>(at)));
     case DType::f64:
-      return fmt::format("{}", element<double>(at));
+      return fmt::format("{}", shown(element<double>(at)));
     case DType::c64:
       return complex_text<float>(at);
     case DType::c128:

@@ -1,5 +1,6 @@
 // tests/device/print_test.cpp -- std::cout << array: layout of the brackets, digits of numbers, what is left out.
 #include <complex>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -43,6 +44,14 @@ TEST_P(Print, numbers_have_the_fewest_digits_that_tell_them_from_others) {
   EXPECT_EQ(text(kl::from_host({std::complex<float>(1, -2)})), end("[1-2j] c64 (1,)"));
   EXPECT_EQ(text(kl::from_host({1.0f}) > 0), end("[true] b1 (1,)"));
   EXPECT_EQ(text(kl::from_host({std::int8_t{-3}})), end("[-3] i8 (1,)")) << "a number, not a character";
+}
+
+TEST_P(Print, nan_has_no_sign) {  // as NumPy prints both
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const kl::Array<float> x = kl::from_host({nan, -nan, 1.0f});
+  EXPECT_EQ(text(x), end("[nan, nan,   1] f32 (3,)"));
+  EXPECT_EQ(text(x.astype<kl::half>()), end("[nan, nan,   1] f16 (3,)"));
+  EXPECT_EQ(text(x.astype<double>()), end("[nan, nan,   1] f64 (3,)"));
 }
 
 TEST_P(Print, of_large_arrays_the_ends_are_printed) {
