@@ -1,6 +1,9 @@
 // tests/device/arrays_test.cpp -- layouts end to end: slices, transposes, broadcasts, odd alignment, zero sizes, high
 // ranks.
+#include <algorithm>
+#include <concepts>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "tests/support/devices.h"
@@ -314,6 +317,28 @@ TEST_P(Arrays, from_host_takes_rows_in_braces_and_arrays_of_the_language) {
   const std::int32_t values[] = {7, 8, 9};
   EXPECT_EQ(kl::from_host(values).to_host(), (std::vector<std::int32_t>{7, 8, 9}));
   EXPECT_EQ(kl::from_host({1.5f, 2.5f}).shape(), (kl::Shape{2})) << "braces alone are a vector";
+}
+
+// Rule: what is said about the exchange of views concerns views alone; arrays and what holds them are exchanged as
+// usual.
+TEST_P(Arrays, arrays_and_containers_of_them_are_exchanged_and_sorted) {
+  static_assert(std::movable<std::vector<kl::Array<float>>> && std::swappable<kl::Array<float>>);
+  std::vector<kl::Array<float>> v;
+  for (const float value : {3.0f, 1.0f, 2.0f}) v.push_back(kl::full({2}, value));
+  std::reverse(v.begin(), v.end());
+  std::sort(v.begin(), v.end(), [](const auto& a, const auto& b) { return a(0).item() < b(0).item(); });
+  std::vector<kl::Array<float>> w(1);
+  std::swap(v[0], v[2]);
+  using std::swap;
+  swap(v, w);
+  swap(v[0], w[1]);
+  ASSERT_EQ(w.size(), 3u);
+  EXPECT_EQ(w[0](0).item(), 3.0f);
+  EXPECT_EQ(v[0](0).item(), 2.0f);
+  EXPECT_EQ(w[2](0).item(), 1.0f);
+  std::pair<std::vector<kl::Array<float>>, int> first{w, 1}, second{v, 2};
+  std::swap(first, second);
+  EXPECT_EQ(first.first.size(), 1u);
 }
 
 }  // namespace

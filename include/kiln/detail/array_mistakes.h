@@ -25,11 +25,12 @@ template <class I>
   requires(std::is_arithmetic_v<I> || std::is_same_v<I, Shape>)
 Array(I) -> Array<void>;
 
-/// Views are not exchanged: to assign to one writes elements.
-template <class X>
-  requires(requires(const X& x) { static_cast<const View<typename X::value_type>&>(x); })
-void swap(X&, X&) {
-  static_assert(detail::no_dtype<X>::value,
+/// Views are not exchanged: to assign to one writes elements. Constrained, so that this one is taken where `std::swap`
+/// below could be, too; of views alone, for the search for names brings it to containers of arrays as well.
+template <class T>
+  requires(sizeof(View<T>) > 0)
+void swap(View<T>&, View<T>&) {
+  static_assert(detail::no_dtype<T>::value,
                 "kiln: views are not exchanged, for assigning to one writes elements; to exchange those: kl::Array "
                 "kept = kl::eval(v); v = w; w = kept");
 }
