@@ -2,6 +2,7 @@
 #include "runtime/recording.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -21,8 +22,8 @@ void release(Storage* storage) noexcept {
 }
 
 bool holds(const Storage& storage, const char* address) {
-  const char* const first = static_cast<const char*>(storage.memory);
-  return address >= first && address < first + std::max<std::size_t>(storage.bytes, 1);
+  const auto first = reinterpret_cast<std::uintptr_t>(storage.memory), at = reinterpret_cast<std::uintptr_t>(address);
+  return at >= first && at - first < std::max<std::size_t>(storage.bytes, 1);
 }
 
 }  // namespace

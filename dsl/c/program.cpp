@@ -11,7 +11,9 @@ namespace kiln::dsl::c {
 
 void Program::append(const Step& step) {
   constexpr std::size_t most = UINT32_MAX / 2;
-  if (operands_.size() + step.operands.size() > most || numbers_.size() + step.numbers.size() > most)
+  // Each by itself first: a count that a caller got wrong must not wrap around.
+  if (step.operands.size() > most || step.numbers.size() > most || operands_.size() + step.operands.size() > most ||
+      numbers_.size() + step.numbers.size() > most)
     fail<OutOfMemory>("a graph of more than 2^31 operands");
   Row row{step.kind, step.type, step.code, step.flags, step.results, 0, 0, 0, 0, 0, 0, step.where};
   row.first_operand = static_cast<std::uint32_t>(operands_.size());
