@@ -20,9 +20,10 @@ import time
 import side_plot
 from peer_cases import CASES, PEERS
 from peers import Peer
+from table import TITLES as PEER_TITLES
 
 LINE = re.compile(r"^(?P<case>\S+)(?: \(\w+\))?\s+(?P<us>[\d.]+) us\s+(?P<rate>[\d.]+) GB/s")
-TITLES = {"kiln": "kiln", "torch": "PyTorch", "torch.compile": "torch.compile", "jax": "JAX", "cupy": "CuPy"}
+TITLES = {"kiln": "kiln"} | PEER_TITLES
 
 
 class Kiln:

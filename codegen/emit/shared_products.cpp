@@ -58,14 +58,15 @@ bool is_float_product(const Node& node) {
   return node.kind == NodeKind::operation && node.op == Op::mul && (node.type == DType::f32 || node.type == DType::f64);
 }
 
+bool adds(const Node& node) {
+  return node.kind == NodeKind::operation && (node.op == Op::neg || node.op == Op::add || node.op == Op::sub);
+}
+
 /// Products by a literal that are added to something. NVRTC moves such a product to the load of its other factor, past
 /// the reach of the addition, where that load is a branch: for some elements of a thread, in some kernels of a plan.
 void mark_products_by_literals(const Kernel& kernel, std::vector<char>& products) {
   for (const Node& user : kernel.body.nodes()) {
-    const bool adds =
-        user.kind == NodeKind::reduce ||
-        (user.kind == NodeKind::operation && (user.op == Op::neg || user.op == Op::add || user.op == Op::sub));
-    if (!adds) continue;
+    if (user.kind != NodeKind::reduce && !adds(user)) continue;
     for (const NodeId operand : user.inputs()) {
       const Node& product = kernel.body[operand];
       if (!is_float_product(product)) continue;
@@ -83,7 +84,7 @@ void mark_reduced_products(const Kernel& kernel, std::vector<char>& products) {
     for (const NodeId operand : user.inputs()) reduced[operand] = is_float_product(kernel.body[operand]);
   }
   for (const Node& user : kernel.body.nodes()) {
-    if (user.kind != NodeKind::operation || (user.op != Op::neg && user.op != Op::add && user.op != Op::sub)) continue;
+    if (!adds(user)) continue;
     for (const NodeId operand : user.inputs()) products[operand] |= reduced[operand];
   }
 }
@@ -98,11 +99,9 @@ std::vector<char> shared_products(const Kernel& kernel, Template form) {
   for (const Axes several : axes_of_threads(kernel, form)) {
     for (NodeId id = 0; id < kernel.body.size(); ++id) {
       const Node& user = kernel.body[id];
-      const bool adds =
-          user.kind == NodeKind::reduce ||
-          (user.kind == NodeKind::operation &&
-           (user.op == Op::neg || ((user.op == Op::add || user.op == Op::sub) && (varies[id] & several))));
-      if (!adds) continue;
+      const bool joins =
+          user.kind == NodeKind::reduce || (adds(user) && (user.op == Op::neg || (varies[id] & several)));
+      if (!joins) continue;
       for (const NodeId operand : user.inputs()) {
         if (is_float_product(kernel.body[operand]) && (varies[operand] & several) == 0) products[operand] = 1;
       }
