@@ -124,9 +124,11 @@ kiln_status kiln_graph_operation(kiln_graph* graph, int32_t operation, const kil
     require(graph, "graph");
     require(operands, "operands");
     require(result, "result");
+    const Op op = op_of(operation);
+    require_count(detail::op_info(op), operand_count, graph->where);  // before the operands are read
     *result = graph->add({.kind = StepKind::operation,
-                          .code = number_of(op_of(operation)),
-                          .operands = {operands, operand_count > 4 ? 4 : operand_count},
+                          .code = number_of(op),
+                          .operands = {operands, operand_count},
                           .where = graph->where});
   });
 }
@@ -150,9 +152,11 @@ kiln_status kiln_graph_call(kiln_graph* graph, const kiln_function* function, co
     require(function, "function");
     require(operands, "operands");
     require(result, "result");
-    const std::size_t shown = operand_count > 8 ? 9 : operand_count;  // one too many is enough to say so
-    *result = graph->add(
-        {.kind = StepKind::call, .operands = {operands, shown}, .callee = function->function, .where = graph->where});
+    require_count(*function->function, operand_count, graph->where);
+    *result = graph->add({.kind = StepKind::call,
+                          .operands = {operands, operand_count},
+                          .callee = function->function,
+                          .where = graph->where});
   });
 }
 

@@ -16,6 +16,16 @@ namespace kiln::dsl::c {
 using detail::NodeId;
 using detail::Where;
 
+void require_count(const detail::OpInfo& info, std::size_t count, Where where) {
+  if (count != info.arity) fail_argument("{} takes {} operands, not {}{}", info.name, info.arity, count, place(where));
+}
+
+void require_count(const UserFunction& function, std::size_t count, Where where) {
+  const std::size_t parameters = function.parameters().size();
+  if (count != parameters)
+    fail_argument("function {} takes {} operands, not {}{}", function.name(), parameters, count, place(where));
+}
+
 void Replay::check(kiln_value value) const {
   if (value >= values_.size()) [[unlikely]]
     fail_argument("value {} does not exist: the graph has {}", value, values_.size());
@@ -134,8 +144,7 @@ void Replay::operation(const Step& step) {
   const Op op = op_of(step.code);
   const detail::OpInfo& info = detail::op_info(op);
   const std::size_t count = step.operands.size();
-  if (count != info.arity)
-    fail_argument("{} takes {} operands, not {}{}", info.name, info.arity, count, place(step.where));
+  require_count(info, count, step.where);
   detail::OperandType types[3];
   for (std::size_t i = 0; i < count; ++i) types[i] = operand_type(step.operands[i]);
   const detail::Resolution r = detail::resolve(op, types, static_cast<unsigned>(count));
@@ -154,9 +163,7 @@ void Replay::operation(const Step& step) {
 void Replay::call(const Step& step) {
   const UserFunction& function = *step.callee;
   const std::size_t count = step.operands.size();
-  if (count != function.parameters().size())
-    fail_argument("function {} takes {} operands, not {}{}", function.name(), function.parameters().size(), count,
-                  place(step.where));
+  require_count(function, count, step.where);
   std::vector<NodeId> nodes;
   for (std::size_t i = 0; i < count; ++i) {
     const kiln_value operand = step.operands[i];

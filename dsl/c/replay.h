@@ -10,6 +10,11 @@
 
 namespace kiln::dsl::c {
 
+/// Throw KILN_ERROR_ARGUMENT unless the operation, or the function, takes `count` operands. They read no operand, so a
+/// count that is wrong does no harm.
+void require_count(const detail::OpInfo& info, std::size_t count, detail::Where where);
+void require_count(const UserFunction& function, std::size_t count, detail::Where where);
+
 class Replay {
  public:
   /// Makes inputs and scalars of the recorder as they come.

@@ -6,6 +6,7 @@ included; clang without excerpts, which it adds to every note. Without that flag
 `// instead: CODE` in their place, it must compile: so nothing else is wrong, and the advice is right."""
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -14,11 +15,17 @@ import tempfile
 LINE_LIMIT = 15
 
 
+def use_of_precompiled(compiler, folder):
+    """Flags with which the compiler reads <kiln/kiln.h> precompiled: clang is told, g++ finds it before the header."""
+    at = os.path.join(folder, os.path.basename(compiler))
+    return ["-include-pch", os.path.join(at, "kiln/kiln.h.gch")] if "clang" in compiler else ["-I", at]
+
+
 def compile_text(compiler, include, text, flags=()):
     with tempfile.NamedTemporaryFile("w", suffix=".cpp", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", "-I", include, file.name, *flags]
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-fno-diagnostics-color", *flags, "-I", include, file.name]
         if "clang" in compiler:
             command.append("-fno-caret-diagnostics")
         return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -28,6 +35,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--include", required=True)
     parser.add_argument("--source", required=True)
+    parser.add_argument("--precompiled", required=True, help="folder with COMPILER/kiln/kiln.h.gch for each compiler")
     parser.add_argument("compilers", nargs="+")
     options = parser.parse_args()
     with open(options.source, encoding="utf-8") as file:
@@ -39,7 +47,7 @@ def main():
     limit = int(stated.group(1)) if stated else LINE_LIMIT
     failures = []
     for compiler in options.compilers:
-        good = compile_text(compiler, options.include, correct)
+        good = compile_text(compiler, options.include, correct, use_of_precompiled(compiler, options.precompiled))
         if good.returncode:
             failures.append(f"{compiler}: does not compile without the lines marked '// error':\n{good.stderr}")
             continue

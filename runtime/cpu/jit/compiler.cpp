@@ -1,10 +1,12 @@
 // runtime/cpu/jit/compiler.cpp -- LLVM IR text to a flat image: parse, verify, optimise, generate code, link.
 #include <csetjmp>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -59,8 +61,24 @@ namespace {
 struct Escape {
   std::jmp_buf point;
   char text[1024] = {};
+  int exceptions_outside = std::uncaught_exceptions();
 };
 thread_local Escape* current_escape = nullptr;
+
+/// Owns an object of LLVM, and leaks it where std::bad_alloc passes: what it interrupts inside of LLVM stays half
+/// changed, and a destructor would free parts of that twice.
+struct UnlessThrown {
+  template <class T>
+  void operator()(T* object) const {
+    if (std::uncaught_exceptions() == current_escape->exceptions_outside) delete object;
+  }
+};
+template <class T>
+using Owned = std::unique_ptr<T, UnlessThrown>;
+template <class T, class... Arguments>
+Owned<T> make_owned(Arguments&&... arguments) {
+  return Owned<T>(new T(std::forward<Arguments>(arguments)...));
+}
 
 void on_fatal_error(void*, const char* reason, bool) {
   Escape* escape = current_escape;
@@ -113,7 +131,7 @@ class CollectDiagnostics : public llvm::DiagnosticHandler {
   std::string& text_;
 };
 
-std::unique_ptr<llvm::TargetMachine> make_target(const TargetDescription& description, std::string& error) {
+Owned<llvm::TargetMachine> make_target(const TargetDescription& description, std::string& error) {
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(description.triple, error);
   if (!target) return nullptr;
   llvm::TargetOptions options;
@@ -123,42 +141,50 @@ std::unique_ptr<llvm::TargetMachine> make_target(const TargetDescription& descri
 #else
   constexpr auto level = llvm::CodeGenOpt::Default;
 #endif
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(description.triple, description.cpu, description.features, options, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, level));
+  return Owned<llvm::TargetMachine>(target->createTargetMachine(description.triple, description.cpu,
+                                                                description.features, options, llvm::Reloc::PIC_,
+                                                                llvm::CodeModel::Small, level));
 }
 
-/// The few passes that straight vector code profits from; the full pipelines cost twice the time for the same code.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+/// What passes of the new pass manager need; all of it refers to the rest.
+struct Passes {
+  explicit Passes(llvm::TargetMachine& machine) : builder(&machine) {
+    // Registered before the builder's defaults: no C library function may be assumed to exist.
+    functions.registerPass([&] {
+      llvm::TargetLibraryInfoImpl none(machine.getTargetTriple());
+      none.disableAllFunctions();
+      return llvm::TargetLibraryAnalysis(none);
+    });
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  // Registered before the builder's defaults: no C library function may be assumed to exist.
-  functions.registerPass([&] {
-    llvm::TargetLibraryInfoImpl none(machine.getTargetTriple());
-    none.disableAllFunctions();
-    return llvm::TargetLibraryAnalysis(none);
-  });
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::PassBuilder builder;
+  llvm::FunctionPassManager of_functions;
+  llvm::ModulePassManager of_module;
+};
 
-  llvm::FunctionPassManager function_passes;
-  function_passes.addPass(llvm::PromotePass());  // accumulators of reductions are written as variables
-  function_passes.addPass(llvm::EarlyCSEPass(true));
-  function_passes.addPass(llvm::InstCombinePass());
-  function_passes.addPass(llvm::SimplifyCFGPass());
-  function_passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
-  function_passes.addPass(llvm::EarlyCSEPass());
-  llvm::ModulePassManager passes;
-  passes.addPass(llvm::AlwaysInlinerPass(false));
-  passes.addPass(llvm::GlobalDCEPass());
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(function_passes)));
-  passes.run(module, modules);
+/// The few passes that straight vector code profits from; the full pipelines cost twice the time for the same code.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+  const Owned<Passes> passes = make_owned<Passes>(machine);
+  llvm::FunctionPassManager& of_functions = passes->of_functions;
+  of_functions.addPass(llvm::PromotePass());  // accumulators of reductions are written as variables
+  of_functions.addPass(llvm::EarlyCSEPass(true));
+  of_functions.addPass(llvm::InstCombinePass());
+  of_functions.addPass(llvm::SimplifyCFGPass());
+  of_functions.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  of_functions.addPass(llvm::EarlyCSEPass());
+  passes->of_module.addPass(llvm::AlwaysInlinerPass(false));
+  passes->of_module.addPass(llvm::GlobalDCEPass());
+  passes->of_module.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(of_functions)));
+  passes->of_module.run(module, passes->modules);
 }
 
 bool generate(llvm::Module& module, llvm::TargetMachine& machine, bool assembly, llvm::SmallVectorImpl<char>& out) {
@@ -167,10 +193,10 @@ bool generate(llvm::Module& module, llvm::TargetMachine& machine, bool assembly,
 #else
   const auto kind = assembly ? llvm::CGFT_AssemblyFile : llvm::CGFT_ObjectFile;
 #endif
-  llvm::raw_svector_ostream stream(out);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, kind)) return false;
-  passes.run(module);
+  const auto stream = make_owned<llvm::raw_svector_ostream>(out);  // the passes write to it even as they end
+  const auto passes = make_owned<llvm::legacy::PassManager>();
+  if (machine.addPassesToEmitFile(*passes, *stream, nullptr, kind)) return false;
+  passes->run(module);
   return true;
 }
 
@@ -183,11 +209,10 @@ void set_attributes(llvm::Module& module, const TargetDescription& description) 
 }
 
 /// Parses and optimises; null with `error` filled when the text is wrong.
-std::unique_ptr<llvm::Module> read_module(const kiln_cpu_request& request, llvm::LLVMContext& context,
-                                          std::string& error) {
+Owned<llvm::Module> read_module(const kiln_cpu_request& request, llvm::LLVMContext& context, std::string& error) {
   llvm::SMDiagnostic diagnostic;
   const llvm::MemoryBufferRef text(llvm::StringRef(request.text, request.text_size), request.entry);
-  std::unique_ptr<llvm::Module> module = llvm::parseAssembly(text, diagnostic, context);
+  Owned<llvm::Module> module(llvm::parseAssembly(text, diagnostic, context).release());
   llvm::raw_string_ostream stream(error);
   if (!module) {
     diagnostic.print(nullptr, stream, false);
@@ -203,28 +228,28 @@ void compile(const kiln_cpu_request& request, kiln_cpu_result& result) {
     result.error = description.error;
     return;
   }
-  llvm::LLVMContext context;
-  context.setDiagnosticHandler(std::make_unique<CollectDiagnostics>(result.error));
-  std::unique_ptr<llvm::Module> module = read_module(request, context, result.error);
+  const auto context = make_owned<llvm::LLVMContext>();
+  context->setDiagnosticHandler(std::make_unique<CollectDiagnostics>(result.error));
+  const Owned<llvm::Module> module = read_module(request, *context, result.error);
   if (!module) return;
-  std::unique_ptr<llvm::TargetMachine> machine = make_target(description, result.error);
+  const Owned<llvm::TargetMachine> machine = make_target(description, result.error);
   if (!machine) return;
   module->setTargetTriple(description.triple);
   module->setDataLayout(machine->createDataLayout());
   set_attributes(*module, description);
   optimise(*module, *machine);
   if (request.want_assembly) {
-    const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*module);
-    llvm::SmallVector<char, 0> text;
-    if (generate(*copy, *machine, true, text)) result.assembly.assign(text.begin(), text.end());
+    const Owned<llvm::Module> copy(llvm::CloneModule(*module).release());
+    const auto text = make_owned<llvm::SmallVector<char, 0>>();
+    if (generate(*copy, *machine, true, *text)) result.assembly.assign(text->begin(), text->end());
   }
-  llvm::SmallVector<char, 0> object;
-  if (!generate(*module, *machine, false, object)) {
+  const auto object = make_owned<llvm::SmallVector<char, 0>>();
+  if (!generate(*module, *machine, false, *object)) {
     result.error = "this LLVM cannot write object files for " + description.triple;
     return;
   }
   if (!result.error.empty()) return;
-  result.error = link_image({object.data(), object.size()}, request.entry, result.image);
+  result.error = link_image({object->data(), object->size()}, request.entry, result.image);
 }
 
 /// Runs compile() so that a fatal error of LLVM lands here.
