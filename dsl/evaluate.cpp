@@ -91,9 +91,13 @@ void advance_compile_progress(void* bar, const char* arch) {
 
 void end_compile_progress(void* bar) noexcept { delete static_cast<Progress*>(bar); }
 
-void check_constant(const Recorder& recorder, const ScalarArgument& number, DType type) {
+void check_constant(const ScalarArgument& number, DType type, Where where) {
   alignas(8) unsigned char bytes[16] = {};
-  if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_constant(number, type, recorder.call());
+  if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_constant(number, type, where);
+}
+
+void check_constant(const Recorder& recorder, const ScalarArgument& number, DType type) {
+  check_constant(number, type, recorder.call());
 }
 
 NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where, int op) {

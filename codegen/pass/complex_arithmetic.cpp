@@ -124,8 +124,9 @@ ComplexParts smith_quotient(Builder& b, ComplexParts x, ComplexParts y) {
   const NodeId p = b.where(swaps, x.imag, x.real), q = b.where(swaps, x.real, x.imag);
   const NodeId ratio = b.div(small, large);
   const NodeId denominator = b.add(large, b.mul(small, ratio));
-  const NodeId imaginary = b.div(b.sub(q, b.mul(p, ratio)), denominator);
-  return {b.div(b.add(p, b.mul(q, ratio)), denominator), b.where(swaps, b.neg(imaginary), imaginary)};
+  const NodeId product = b.mul(p, ratio);
+  const NodeId imaginary = b.where(swaps, b.sub(product, q), b.sub(q, product));  // not negated: 0 keeps its sign
+  return {b.div(b.add(p, b.mul(q, ratio)), denominator), b.div(imaginary, denominator)};
 }
 
 }  // namespace
@@ -140,7 +141,7 @@ ComplexParts complex_divide(Builder& b, ComplexParts x, ComplexParts y) {
   const ComplexParts smith = scaled(b, scaled(b, near, step), step);
 
   const NodeId infinity = b.infinity(b.type(x.real)), zero = b.like(x.real, 0.0);
-  const NodeId lost = b.both(b.is_nan(smith.real), b.is_nan(smith.imag));
+  const NodeId lost = b.either(b.is_nan(smith.real), b.is_nan(smith.imag));
   const NodeId divisor_is_zero = b.both(b.eq(y.real, zero), b.eq(y.imag, zero));
   const NodeId x_is_infinite = b.either(b.is_inf(x.real), b.is_inf(x.imag));
   const NodeId y_is_infinite = b.either(b.is_inf(y.real), b.is_inf(y.imag));

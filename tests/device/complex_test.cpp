@@ -166,6 +166,23 @@ TEST_P(ComplexNumbers, magnitude_and_sign_of_extremes) {
   expect_magnitude_and_sign_of_extremes<double>();
 }
 
+// Infinite operands beside extremes, by C99 Annex G.5.1, and zeros with the signs of (ac + bd) and (bc - ad).
+TEST_P(ComplexNumbers, division_of_infinities_and_signs_of_zeros) {
+  using C = std::complex<float>;
+  const float inf = std::numeric_limits<float>::infinity(), least = 0x1p-149f, most = std::numeric_limits<float>::max();
+  const kl::Array<C> x = kl::from_host(std::vector<C>{{0, inf}, {inf, 0}, {most, most}, {1, 1}, {0, 1}, {0, -1}});
+  const kl::Array<C> y = kl::from_host(std::vector<C>{
+      {-3, least}, {-3, least}, {inf, inf}, {inf, std::numeric_limits<float>::quiet_NaN()}, {0, 1}, {-0.0f, 1}});
+  const auto got = kl::eval(x / y).to_host();
+  EXPECT_EQ(got[0], C(inf, -inf));
+  EXPECT_EQ(got[1], C(-inf, -inf));
+  EXPECT_EQ(got[2], C(0, 0));
+  EXPECT_EQ(std::abs(got[3]), 0.0f);
+  EXPECT_EQ(got[4], C(1, 0));
+  EXPECT_EQ(got[5], C(-1, 0));
+  EXPECT_FALSE(std::signbit(got[4].imag()) || std::signbit(got[5].imag()));
+}
+
 TEST_P(ComplexNumbers, logarithm_of_a_nan_part_is_nan) {  // C99 G.6.3.2
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   using C = std::complex<double>;

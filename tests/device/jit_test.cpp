@@ -184,6 +184,11 @@ TEST_P(Jit, numbers_that_a_constant_parameter_cannot_hold_are_refused) {
   expect_refused([&] { plus(x, 2.5); }, "2.5", "i32");
   expect_refused([&] { bytes(x, 300); }, "300", "u8");
   expect_refused([&] { bytes(x, -1); }, "-1", "u8");
+  expect_refused([&] { plus(x, kl::lit(2.5)); }, "2.5", "i32");
+  expect_refused([&] { plus(x, kl::Const<long long>(3000000000LL)); }, "3000000000", "i32");
+  expect_refused([&] { bytes(x, kl::lit(300)); }, "300", "u8");
+  expect_refused([&] { bytes(x, kl::Const<int>(-1)); }, "-1", "u8");
+  EXPECT_EQ(bytes(x, kl::lit(7L)).to_host(), (std::vector<int>{8, 9}));
   EXPECT_EQ(plus(x, 2.0).to_host(), (std::vector<int>{3, 4})) << "a whole number fits";
   EXPECT_EQ(bytes(x, 255L).to_host(), (std::vector<int>{256, 257}));
 }

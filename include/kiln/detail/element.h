@@ -183,8 +183,14 @@ struct Const {
   static constexpr DType dtype = dtype_of<C>;
   C value;
   constexpr Const(C v) : value(v) {}
+  /// TypeError where C cannot hold the value.
   template <class D>
-  constexpr Const(const Const<D>& other) : value(static_cast<C>(other.value)) {}
+  constexpr Const(const Const<D>& other, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
+      : value(static_cast<C>(other.value)) {
+    if (!std::is_same_v<C, D> && !__builtin_is_constant_evaluated()) {
+      detail::check_constant(detail::scalar_argument(other.value), dtype, {f, l});
+    }
+  }
   constexpr operator C() const { return value; }
 };
 
