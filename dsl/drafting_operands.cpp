@@ -87,10 +87,12 @@ Destination Drafting::resolve_target(std::uint32_t number, const Shape& result) 
     broadcasts = extent == 1 || extent == shape.extents[axis + shape.rank - result.rank];
   }
   if (!broadcasts) {
-    fail<ShapeError>(
-        "a result of shape {} ({}) does not fit the destination of shape {} ({}){}; a view keeps its shape: assign to "
-        "an Array, or make the shapes agree",
-        to_text(result), name_of(target.type), to_text(shape), name_of(target.type), place(call_.where));
+    fail<ShapeError>("a result of shape {} ({}) does not fit the destination of shape {} ({}){}{}", to_text(result),
+                     name_of(target.type), to_text(shape), name_of(target.type), place(call_.where),
+                     is_of_the_cpp_library(call_.where)
+                         ? "; a container or an algorithm moved a view by assigning, which writes elements: keep "
+                           "views in a std::list, or pointers to them"
+                         : "; a view keeps its shape: assign to an Array, or make the shapes agree");
   }
   destination.view = strided_of(*handle.layout);
   destination.address = reinterpret_cast<std::uint64_t>(handle.data);

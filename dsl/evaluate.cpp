@@ -6,6 +6,7 @@
 #include "dsl/recorder.h"
 #include "dsl/scalar_fault.h"
 #include "dsl/shapes.h"
+#include "dsl/trace.h"
 #include "support/check.h"
 #include "support/progress.h"
 
@@ -48,10 +49,12 @@ auto with_call(const detail::Evaluation& e, Run run) {
   call.group = e.group;
   for (unsigned i = 0; i < e.target_count; ++i) {
     if (e.targets[i].handle->layout || e.targets[i].resizable) continue;
+    const bool is_moved_by_others = !call.where.file || is_of_the_cpp_library(call.where);
     fail<ShapeError>(
         "a destination without elements cannot be written{}: an array that was never assigned to, or a view that was "
-        "moved from; assign to the array first, take the view again",
-        place(call));
+        "moved from; assign to the array first, take the view again{}",
+        place(call),
+        is_moved_by_others ? ". std::swap and containers move views by assigning, which writes elements" : "");
   }
   return run(call);
 }
@@ -91,13 +94,18 @@ void advance_compile_progress(void* bar, const char* arch) {
 
 void end_compile_progress(void* bar) noexcept { delete static_cast<Progress*>(bar); }
 
-void check_constant(const ScalarArgument& number, DType type, Where where) {
+void check_constant(const Recorder& recorder, const ScalarArgument& number, DType type) {
   alignas(8) unsigned char bytes[16] = {};
-  if (!dsl::convert_scalar(number, type, bytes)) dsl::fail_constant(number, type, where);
+  const bool is_flag = type == DType::b1;  // of which 0 and 1 are constants, while any number compares with 0
+  const bool fits = dsl::convert_scalar(number, is_flag ? DType::u8 : type, bytes);
+  if (!fits || (is_flag && bytes[0] > 1)) dsl::fail_constant(number, type, recorder.call());
 }
 
-void check_constant(const Recorder& recorder, const ScalarArgument& number, DType type) {
-  check_constant(number, type, recorder.call());
+void fail_number(const char* what, const ScalarArgument& number, DType type, Where where) {
+  if (dsl::is_of_kiln(where)) where = dsl::traced_call();
+  char text[96];
+  fail<TypeError>("{}: the number {} does not fit {}{}; give another number, or a wider type", what,
+                  dsl::scalar_text(number, text, sizeof text), name_of(type), dsl::place(where));
 }
 
 NodeId record_number(Recorder& recorder, const ScalarArgument& number, DType type, Where where, int op) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/ir/op_info.h"
+#include "dsl/shapes.h"
 #include "dsl/taken_shape.h"
 #include "support/check.h"
 
@@ -125,6 +126,7 @@ const char* written_name(const codegen::Graph& graph, codegen::NodeId id) {
   }
   const Node& node = graph[id];
   if (node.kind == NodeKind::call) return graph.function(node).name.c_str();
+  if (node.kind == NodeKind::view) return name_of(graph.view_spec(node).kind);
   return joins(node) ? name_of(graph.reduction(node).kind, node.kind == NodeKind::scan) : node_name(node);
 }
 

@@ -38,7 +38,17 @@ std::string to_text(std::span<const std::int64_t> extents) {
 }
 
 std::string place(Where where) {
-  return where.file ? fmt::format(" ({}:{})", base_name(where.file), where.line) : std::string();
+  if (!where.file) return {};
+  return fmt::format(" ({}:{}{})", base_name(where.file), where.line,
+                     is_of_the_cpp_library(where) ? " of the C++ library" : "");
+}
+
+bool is_of_the_cpp_library(Where where) {
+  return where.file && std::string_view(where.file).find("/c++/") != std::string_view::npos;
+}
+bool is_of_kiln(Where where) {
+  const std::string_view file = where.file ? where.file : "";
+  return file.find("/kiln/detail/") != file.npos || file.ends_with("/kiln/jit.h");
 }
 
 std::string place(const detail::Call& call) { return place(call.where.file ? call.where : call.definition); }

@@ -50,6 +50,10 @@ std::string to_text(std::span<const std::int64_t> extents);
 inline std::string to_text(const Shape& shape) { return to_text(shape.span()); }
 /// " (file.cpp:12)", or nothing when the place is unknown. Appended to the first sentence of messages.
 std::string place(Where where);
+/// True of headers of the C++ library: the place of what a container or an algorithm did, not the user.
+bool is_of_the_cpp_library(Where where);
+/// True of kiln's own templates, which say nothing to a user.
+bool is_of_kiln(Where where);
 /// Of the call, else of the function that is called.
 std::string place(const detail::Call& call);
 

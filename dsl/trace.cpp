@@ -2,6 +2,7 @@
 #include "dsl/trace.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "dsl/infer.h"
 #include "dsl/recorder.h"
@@ -77,6 +78,21 @@ class Recording {
   std::atomic<std::thread::id>& thread_;
 };
 
+/// Of the call that this thread traces. A constant that becomes another on its way into the lambda is converted by
+/// kiln's templates, which know neither line nor recorder.
+thread_local detail::Where innermost_call;
+
+class TracedCall {
+ public:
+  explicit TracedCall(detail::Where where) : outer_(std::exchange(innermost_call, where)) {}
+  TracedCall(const TracedCall&) = delete;
+  TracedCall& operator=(const TracedCall&) = delete;
+  ~TracedCall() { innermost_call = outer_; }
+
+ private:
+  detail::Where outer_;
+};
+
 }  // namespace
 
 std::string types_text(const detail::Call& call) {
@@ -88,10 +104,13 @@ std::string types_text(const detail::Call& call) {
   return "(" + text + ")";
 }
 
+detail::Where traced_call() { return innermost_call; }
+
 std::shared_ptr<const Trace> record(const detail::Call& call) {
   std::vector<int> ranks;
   for (unsigned i = 0; i < call.input_count; ++i) ranks.push_back(call.inputs[i].layout->rank);
-  detail::Recorder recorder(std::move(ranks), call.scalar_count, call.where);
+  const TracedCall traced(call.where.file ? call.where : call.definition);
+  detail::Recorder recorder(std::move(ranks), call.scalar_count, traced_call());
   std::vector<detail::NodeId> outputs(call.target_count);
   call.trace(recorder, call.environment, outputs.data());
   for (unsigned t = 0; t < call.target_count; ++t) {

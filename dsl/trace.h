@@ -23,6 +23,8 @@ struct Trace {
 
 /// Runs the call's trace function.
 std::shared_ptr<const Trace> record(const detail::Call& call);
+/// The place of the call whose trace function this thread runs, else of the function that is called.
+detail::Where traced_call();
 
 /// "(f32[2d], f32[1d], f32)": the arrays with their ranks, then the numbers.
 std::string types_text(const detail::Call& call);

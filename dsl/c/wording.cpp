@@ -23,6 +23,8 @@ constexpr Phrase phrases[] = {
      "compute an inner value first, in a graph of its own"},
     {", e.g. with kl::full", ""},
     {"; a view keeps its shape: assign to an Array, or make the shapes agree", "; make the shapes agree"},
+    {": keep views in a std::list, or pointers to them", ""},
+    {". std::swap and containers move views by assigning, which writes elements", ""},
     {"record again with g.update([&] { ... })", "record it again"},
     {"call its functions instead", "launch its kernels instead"},
     {"a kl::Graph that was not made by kl::capture, or was moved from", "a recording that was not made by a capture"},

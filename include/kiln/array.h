@@ -20,6 +20,15 @@ std::vector<V> host_values(std::int64_t count, Where w) {
   }
 }
 
+/// Numbers in braces on the right of an assignment.
+struct Braced {
+  template <number N>
+  Braced(N) {
+    static_assert(no_dtype<N>::value, "kiln: numbers in braces are copied first: x = kl::from_host({1, 2})");
+  }
+  Braced(std::initializer_list<Braced>) {}
+};
+
 /// What arrays and views have in common: reading. `Element` is what views of a const Self refer to.
 template <class Self, class T>
 class ArrayBase : public Operators<Self> {
@@ -113,6 +122,7 @@ class View : public detail::ArrayBase<View<T>, T>,
   using Base = detail::ArrayBase<View<T>, T>;
 
  public:
+  View() = delete;  // of what?
   View(const View& other) : Base(other.share()) {}
   View(View&& other) noexcept : Base(other.release()) {}
   /// A View<T> reads as a View<const T>.
@@ -149,6 +159,7 @@ class View : public detail::ArrayBase<View<T>, T>,
         "kiln: arrays, expressions and C++ numbers are assigned to a view; copy host memory with kl::from_host");
     return *this;
   }
+  View& operator=(std::initializer_list<detail::Braced>) { return *this; }
   template <class X>
     requires(detail::is_expression<X>)
   const View& operator=(const X&) const {
@@ -228,12 +239,15 @@ class Array : public detail::ArrayBase<Array<T>, T>,
 
   /// Takes the elements over, as they lie. Inside kl::capture it copies them instead (a launch is recorded): an array
   /// that was there before keeps its memory, which is what the graph knows of it. An error is then thrown at the end of
-  /// the capture.
-  Array& operator=(Array&& other) noexcept {
+  /// the capture. (A template: to an Array&& views and arrays of other types would convert, beside Placed.)
+  template <class X>
+    requires(std::is_same_v<X, Array>)
+  Array& operator=(X&& other) noexcept {
     detail::move_array(this->handle_, other.handle_);
     return *this;
   }
-  Array& operator=(const Array& other) {
+  Array& operator=(const volatile Array& variable) & {  // as of a View
+    const Array& other = const_cast<const Array&>(variable);
     const detail::Layout *mine = this->handle_.layout, *theirs = other.handle_.layout;
     const bool same_device =
         mine && theirs && mine->device_kind == theirs->device_kind && mine->device_index == theirs->device_index;
@@ -242,23 +256,21 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     return *this;
   }
   /// Computes into this array; another shape reallocates it.
-  template <detail::array_operand X>
-  Array& operator=(X&& x) {
-    if constexpr (requires { x.code_size; }) {  // spelled out: most assignments, and each instantiation costs time
-      using E = std::remove_cvref_t<X>;
-      detail::require_convertible<E::dtype, Base::dtype>();
-      evaluate(detail::site_of<true, Base::dtype, typename E::Structure>, this->handle_, x.slots.items);
-    } else {
-      detail::assign<true, Base::dtype>(this->handle_, detail::expression_of(x, false));
-    }
+  template <class X>
+    requires(detail::is_expression<std::remove_cvref_t<X>>)
+  Array& operator=(X&& x) {  // spelled out: most assignments, and each instantiation costs time
+    using E = std::remove_cvref_t<X>;
+    detail::require_convertible<E::dtype, Base::dtype>();
+    evaluate(detail::site_of<true, Base::dtype, typename E::Structure>, this->handle_, x.slots.items);
     return *this;
   }
-  /// Fills this array with a number.
+  /// Copies a view or an array of another type, fills this array with a number.
   Array& operator=(const detail::Placed<true, Base::dtype>& x) {
     detail::evaluate(this->handle_.layout ? *x.shaped : *x.unshaped, this->handle_, x.slots(), x.where);
     return *this;
   }
-  template <detail::array_operand X>
+  template <class X>
+    requires(detail::is_expression<X>)
   const Array& operator=(const X&) const {
     static_assert(detail::no_dtype<X>::value, "kiln: a const array cannot be assigned to");
     return *this;
@@ -267,6 +279,7 @@ class Array : public detail::ArrayBase<Array<T>, T>,
     static_assert(detail::no_dtype<T>::value, "kiln: a const array cannot be assigned to");
     return *this;
   }
+  Array& operator=(std::initializer_list<detail::Braced>) { return *this = Array(); }  // of {}: all else is refused
   template <class X>
     requires(!detail::assignable<std::remove_cvref_t<X>>)
   Array& operator=(const X&) {

@@ -12,6 +12,19 @@ Array<T> full(const Shape& shape, T value, detail::Where w = detail::Where::curr
   a.update(detail::value_of<dtype_of<T>, T>(value, false), w);
   return a;
 }
+/// kl::full<T>(shape, value) of another type, which becomes a T as in an assignment: TypeError for integers that T
+/// cannot hold, floats are truncated to integers.
+template <class T, class N>
+  requires(detail::number<N> && !std::is_same_v<N, T>)
+Array<T> full(const Shape& shape, N value, detail::Where w = detail::Where::current()) {
+  if constexpr (std::is_integral_v<T> && std::is_integral_v<N> && !std::is_same_v<T, bool>) {
+    return full<T>(shape, detail::held_by<T>(value, "kl::full", w), w);
+  } else {
+    Array<T> a(shape, w);
+    a.update(detail::value_of<dtype_of<T>, N>(value, false), w);
+    return a;
+  }
+}
 template <class T>
 Array<T> zeros(const Shape& shape, detail::Where w = detail::Where::current()) {
   return full<T>(shape, T(0), w);
@@ -81,13 +94,24 @@ inline Expression<Iota> counter(const Shape& shape, Where w) {
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 
+/// A number given to kl::arange<T>.
+template <class T>
+struct Bounding {
+  T value;
+  Bounding(T v) : value(v) {}
+  template <other_number<T> N>
+  Bounding(N v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
+      : value(held_by<T>(v, "kl::arange", {f, l})) {}
+};
+
 }  // namespace detail
 
-/// start, start + step, ... up to but without stop.
+/// start, start + step, ... up to but without stop. TypeError for numbers that T cannot hold.
 template <class T>
-Array<T> arange(std::type_identity_t<T> start, std::type_identity_t<T> stop, std::type_identity_t<T> step = T(1),
+Array<T> arange(detail::Bounding<T> from, detail::Bounding<T> to, detail::Bounding<T> by = T(1),
                 detail::Where w = detail::Where::current()) {
   using Wide = detail::Wide<T>;
+  const T start = from.value, stop = to.value, step = by.value;
   const std::int64_t n =
       detail::arange_count(static_cast<Wide>(start), static_cast<Wide>(stop), static_cast<Wide>(step), w);
   const auto i = detail::counter({n}, w);
@@ -98,7 +122,7 @@ Array<T> arange(std::type_identity_t<T> start, std::type_identity_t<T> stop, std
   }
 }
 template <class T>
-Array<T> arange(std::type_identity_t<T> stop, detail::Where w = detail::Where::current()) {
+Array<T> arange(detail::Bounding<T> stop, detail::Where w = detail::Where::current()) {
   return arange<T>(T(0), stop, T(1), w);
 }
 

@@ -32,6 +32,11 @@ class Device {
   friend constexpr bool operator==(const Device&, const Device&) = default;
 
   constexpr Device(DeviceKind kind, int index) : kind_(kind), index_(index) {}
+  template <class X>
+    requires(std::is_convertible_v<const X&, const char*> && std::is_array_v<X>)
+  constexpr Device(const X&) : Device(cpu()) {
+    static_assert(detail::no_dtype<X>::value, "kiln: devices are kl::Device::cpu() and kl::Device::cuda(0), not texts");
+  }
   constexpr int kind_number() const { return static_cast<int>(kind_); }
 
  private:

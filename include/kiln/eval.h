@@ -12,10 +12,29 @@ template <class X>
 concept destination = requires(X& x) { x.target(); };
 }  // namespace detail
 
-/// Destinations of kl::eval: arrays and views.
+namespace detail {
+/// Where several results go.
 template <class... X>
-struct Tie {
-  detail::Target targets[sizeof...(X)];
+struct Targets {
+  Target targets[sizeof...(X)];
+};
+template <class... X>
+Targets<std::remove_cvref_t<X>...> targets_of(X&&... x) {
+  return {{x.target()...}};
+}
+}  // namespace detail
+
+/// Destinations of kl::eval, arrays and views, and where they were named.
+template <class... X>
+struct Tie : detail::Targets<X...> {
+  detail::Where where;
+  template <class V>
+  void operator=(const V&) && {
+    static_assert(
+        detail::no_dtype<V>::value,
+        "kiln: kl::tie names the destinations of kl::eval(kl::tie(a, b), x, y); a tuple of arrays is assigned "
+        "to std::tie(a, b), and f.into(a, b)(x) writes what is there");
+  }
 };
 namespace detail {
 /// Arguments of kl::eval that are no operands.
@@ -25,11 +44,29 @@ template <class... X>
 inline constexpr bool no_operand<Tie<X...>> = true;
 }  // namespace detail
 
-/// Names the destinations of several outputs; all are written by one kernel.
+/// Names the destinations of several outputs; all are written by one kernel. (Overloads, since behind a pack no default
+/// argument can note the line.)
+template <detail::destination A>
+Tie<std::remove_cvref_t<A>> tie(A&& a, detail::Where w = detail::Where::current()) {
+  return {detail::targets_of(a), w};
+}
+template <detail::destination A, detail::destination B>
+Tie<std::remove_cvref_t<A>, std::remove_cvref_t<B>> tie(A&& a, B&& b, detail::Where w = detail::Where::current()) {
+  return {detail::targets_of(a, b), w};
+}
+template <detail::destination A, detail::destination B, detail::destination C>
+auto tie(A&& a, B&& b, C&& c, detail::Where w = detail::Where::current()) {
+  return Tie<std::remove_cvref_t<A>, std::remove_cvref_t<B>, std::remove_cvref_t<C>>{detail::targets_of(a, b, c), w};
+}
+template <detail::destination A, detail::destination B, detail::destination C, detail::destination D>
+auto tie(A&& a, B&& b, C&& c, D&& d, detail::Where w = detail::Where::current()) {
+  return Tie<std::remove_cvref_t<A>, std::remove_cvref_t<B>, std::remove_cvref_t<C>, std::remove_cvref_t<D>>{
+      detail::targets_of(a, b, c, d), w};
+}
 template <class... X>
-  requires(detail::destination<X> && ...)
+  requires(sizeof...(X) > 4 && (detail::destination<X> && ...))
 Tie<std::remove_cvref_t<X>...> tie(X&&... x) {
-  return {{x.target()...}};
+  return {detail::targets_of(x...), {}};
 }
 template <class... X>
   requires(!(detail::destination<X> && ...))
@@ -70,18 +107,26 @@ namespace detail {
 template <class Targets, class... S>
 inline constinit Site several_site{};
 
-template <class Targets, class... S>
-void evaluate_several(Target* targets, const Expression<S>&... e) {
-  const Parts parts[] = {e.parts()...};
-  Evaluation evaluation{.parts = parts, .part_count = sizeof...(S), .target_count = sizeof...(S), .targets = targets};
-  evaluate(several_site<Targets, S...>, evaluation);
-}
-
 template <class... X, class... S>
-void evaluate_tie(Tie<X...>& to, const Expression<S>&... e) {
+void evaluate_several(Targets<X...>& to, Where w, const Expression<S>&... e) {
   static_assert(sizeof...(X) == sizeof...(S), "kiln: kl::eval needs as many expressions as kl::tie names destinations");
   (require_convertible<S::type, X::dtype>(), ...);
-  evaluate_several<Tie<X...>>(to.targets, e...);
+  const Parts parts[] = {e.parts()...};
+  Evaluation evaluation{
+      .parts = parts, .part_count = sizeof...(S), .target_count = sizeof...(S), .targets = to.targets, .where = w};
+  evaluate(several_site<Tie<X...>, S...>, evaluation);
+}
+
+template <class X>
+using ArrayOf = Array<typename std::remove_cvref_t<X>::value_type>;
+
+/// New arrays of several expressions.
+template <std::size_t... I, class... X>
+auto evaluate_all(Where w, std::index_sequence<I...>, X&&... x) {
+  Results<ArrayOf<X>...> results;
+  auto to = targets_of(get<I>(results)...);
+  evaluate_several(to, w, expression_of<std::remove_cvref_t<X>>(x, is_movable<X>)...);
+  return results;
 }
 
 }  // namespace detail
@@ -109,30 +154,31 @@ auto eval(const X&...) {
 }
 
 /// Computes several expressions in one kernel: auto [s, q] = kl::eval(a + b, a * b).
-template <class X, class Y, class... Z>
-  requires(detail::role_of<X> == detail::Role::array && detail::role_of<Y> == detail::Role::array &&
-           ((detail::role_of<Z> == detail::Role::array) && ...))
-auto eval(X&& x, Y&& y, Z&&... z) {
-  Results<Array<typename std::remove_cvref_t<X>::value_type>, Array<typename std::remove_cvref_t<Y>::value_type>,
-          Array<typename std::remove_cvref_t<Z>::value_type>...>
-      results;
-  eval_into(results, std::make_index_sequence<2 + sizeof...(Z)>{}, static_cast<X&&>(x), static_cast<Y&&>(y),
-            static_cast<Z&&>(z)...);
-  return results;
+template <detail::array_operand X, detail::array_operand Y>
+auto eval(X&& x, Y&& y, detail::Where w = detail::Where::current()) {
+  return detail::evaluate_all(w, std::make_index_sequence<2>{}, static_cast<X&&>(x), static_cast<Y&&>(y));
 }
-
-template <class R, std::size_t... I, class... X>
-void eval_into(R& results, std::index_sequence<I...>, X&&... x) {
-  auto to = kiln::tie(get<I>(results)...);
-  detail::evaluate_tie(to, detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>)...);
+template <detail::array_operand X, detail::array_operand Y, detail::array_operand Z>
+auto eval(X&& x, Y&& y, Z&& z, detail::Where w = detail::Where::current()) {
+  return detail::evaluate_all(w, std::make_index_sequence<3>{}, static_cast<X&&>(x), static_cast<Y&&>(y),
+                              static_cast<Z&&>(z));
+}
+template <detail::array_operand... X>
+  requires(sizeof...(X) > 3)
+auto eval(X&&... x) {
+  return detail::evaluate_all({}, std::index_sequence_for<X...>{}, static_cast<X&&>(x)...);
 }
 
 /// The same of a std::tuple of expressions, as kl::reduce of several values returns.
 template <class X>
   requires(detail::tuple_of_arrays<X>)
-auto eval(const X& x) {
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return kiln::eval(get<I>(x)...);
+auto eval(const X& x, detail::Where w = detail::Where::current()) {
+  return [&]<std::size_t... I>(std::index_sequence<I...> indices) {
+    if constexpr (sizeof...(I) == 1) {
+      return kiln::eval(get<I>(x)..., w);
+    } else {
+      return detail::evaluate_all(w, indices, get<I>(x)...);
+    }
   }(std::make_index_sequence<detail::TupleOf<X>::size>{});
 }
 
@@ -140,7 +186,7 @@ auto eval(const X& x) {
 template <class... T, class... X>
   requires((detail::role_of<X> == detail::Role::array) && ...)
 void eval(Tie<T...> to, X&&... x) {
-  detail::evaluate_tie(to, detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>)...);
+  detail::evaluate_several(to, to.where, detail::expression_of<std::remove_cvref_t<X>>(x, detail::is_movable<X>)...);
 }
 
 /// Plans and compiles an expression without running it. `arch` ("sm_90", ...) needs no such device; null: this device.

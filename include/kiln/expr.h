@@ -121,6 +121,12 @@ template <class T>
 Expression<detail::Parameter<dtype_of<T>, dtype_of<T>>> scalar(std::type_identity_t<T> value) {
   return detail::leaf<detail::Parameter<dtype_of<T>, dtype_of<T>>>(detail::number_slot(value));
 }
+/// TypeError where an integer type T cannot hold the number.
+template <class T, detail::other_number<T> N>
+  requires(std::is_integral_v<T>)
+auto scalar(N value, detail::Where w = detail::Where::current()) {
+  return scalar<T>(detail::held_by<T>(value, "kl::scalar", w));
+}
 
 /// Names a shared subexpression: it is computed once per element however often it is used, and the type stays small.
 template <detail::array_operand X>

@@ -120,6 +120,7 @@ auto where(C&& condition, A&& a, B&& b, detail::Where w = detail::Where::current
   }
 }
 
+float where(detail::PlainNumber, detail::PlainNumber, detail::PlainNumber);
 template <class C, class... A>
   requires(sizeof...(A) < 2)
 C where(const C& condition, const A&...) {

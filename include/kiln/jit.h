@@ -22,12 +22,21 @@ class Jit;
 
 namespace detail {
 
+template <class... X>
+constexpr bool require_destinations() {
+  static_assert((destination<std::remove_cvref_t<X>> && ...),
+                "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
+  static_assert((destination<X> && ...) || !(destination<std::remove_cvref_t<X>> && ...),
+                "kiln: f.into(...) writes: a const array cannot be its destination");
+  return (destination<X> && ...);
+}
+
 /// A call in preparation: where results go and how it is launched.
 template <class F, class... X>
 class Into {
  public:
   /// `launch`: null where nothing was asked for.
-  Into(const Jit<F>& function, const LaunchControl* launch, Tie<X...> targets)
+  Into(const Jit<F>& function, const LaunchControl* launch, Targets<X...> targets)
       : function_(function), is_controlled_(launch != nullptr), targets_(targets) {
     if (launch) launch_ = *launch;
     for (Target& t : targets_.targets) t.resizable = t.handle->layout == nullptr;  // what exists keeps its shape
@@ -47,7 +56,7 @@ class Into {
   const Jit<F>& function_;
   LaunchControl launch_;
   bool is_controlled_;
-  Tie<X...> targets_;
+  Targets<X...> targets_;
 };
 
 template <class F>
@@ -64,7 +73,11 @@ class Configured {
   }
   template <class... X>
   Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    return {function_, &launch_, kiln::tie(static_cast<X&&>(targets)...)};
+    if constexpr (require_destinations<X...>()) {
+      return {function_, &launch_, targets_of(targets...)};
+    } else {
+      return {function_, nullptr, {}};
+    }
   }
 
  private:
@@ -116,18 +129,20 @@ class Jit : public detail::Inspectable<Jit<F>> {
   /// f.into(y)(x): writes existing arrays or views.
   template <class... X>
   detail::Into<F, std::remove_cvref_t<X>...> into(X&&... targets) const {
-    static_assert((detail::destination<std::remove_cvref_t<X>> && ...),
-                  "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
-    static_assert((detail::destination<X> && ...) || !(detail::destination<std::remove_cvref_t<X>> && ...),
-                  "kiln: f.into(...) writes: a const array cannot be its destination");
-    if constexpr ((detail::destination<X> && ...)) {
-      return {*this, nullptr, kiln::tie(static_cast<X&&>(targets)...)};
+    if constexpr (detail::require_destinations<X...>()) {
+      return {*this, nullptr, detail::targets_of(targets...)};
     } else {
       return {*this, nullptr, {}};
     }
   }
   /// f[{.block = 256}](x): launch control.
   detail::Configured<F> operator[](const Launch& launch) const { return {*this, launch}; }
+  template <class N>
+    requires(std::is_integral_v<N>)
+  detail::Configured<F> operator[](N) const {
+    static_assert(detail::no_dtype<N>::value, "kiln: what a launch is told has names: f[{.block = 256}](x)");
+    return {*this, {}};
+  }
 
   /// f.inspect(x, ...) for an architecture that need not be present: f.inspect_for("sm_90", x, ...).
   template <class... A>
@@ -173,7 +188,16 @@ class Jit : public detail::Inspectable<Jit<F>> {
   template <class... A>
   auto run_at(detail::Where where, const detail::LaunchControl* launch, const A&... arguments) const {
     if constexpr (((detail::role_of<A> == detail::Role::traced) || ...)) {
-      return function_(detail::inlined(arguments)...);
+      constexpr bool refused =
+          std::is_class_v<F> && !std::is_final_v<F> && detail::refuses<F, decltype(detail::inlined(arguments))...>;
+      static_assert(!refused,
+                    "kiln: a compiled function that is called in another one does not take these arguments; a number "
+                    "which that one was given is no kl::Const: declare it kl::Const there, too");
+      if constexpr (refused) {
+        return detail::refused<typename detail::FirstOperand<A...>::type>();
+      } else {
+        return function_(detail::inlined(arguments)...);
+      }
     } else {
       detail::Request request{.launch = launch, .where = where};
       return detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, request, arguments...);

@@ -53,6 +53,7 @@
 #include <kiln/npy.h>
 #include <kiln/bundle.h>
 #include <kiln/error.h>
+#include <kiln/detail/refusals.h>
 // clang-format on
 
 #endif

@@ -84,6 +84,13 @@ class RawKernel {
   /// has the size that keeps most threads resident. `.shared_bytes` above 48 KiB is asked for by itself, `.cluster`
   /// needs compute capability 9.0, `.cooperative` checks that all blocks fit at once. `.items` means nothing here.
   detail::RawCall operator[](const Launch& launch) const { return {program_, detail::launch_control(launch)}; }
+  template <class N>
+    requires(std::is_integral_v<N>)
+  detail::RawCall operator[](N) const {
+    static_assert(detail::no_dtype<N>::value,
+                  "kiln: what a launch is told has names: k[{.grid = {gx, gy}, .block = {32, 8}}](x), or k.over(n)(x)");
+    return (*this)[Launch{}];
+  }
   /// k.over(n)(out, in, n): as many blocks as `n` threads need, in one dimension; the block's size keeps most threads
   /// resident (or is that of k[{.block = 128}].over(n)). The kernel must do nothing in threads from `n` on.
   detail::RawCall over(std::int64_t n, detail::Where where = detail::Where::current()) const {

@@ -112,6 +112,7 @@ class Repeating {
     ((recorder_ = common_recorder(recorder_, recorder_of(initial), where)), ...);
     NodeId* node = initial_;
     ((*node++ = node_as(*recorder_, initial, Operand<S>::type.type, where)), ...);
+    if constexpr (role_of<N> == Role::number) (void)held_by<std::int32_t>(n, "kl::repeat", where);
     turns_ = node_as(*recorder_, n, DType::i32, where);
     begin_repeat(*recorder_, initial_, sizeof...(S), states_, where);
   }

@@ -171,6 +171,15 @@ Array<std::int64_t> bincount(const I& indices, std::int64_t n, detail::Where w =
   return counts;
 }
 
+/// Without their number there are no counters.
+template <class I>
+  requires(detail::any_operand<I>)
+Array<std::int64_t> bincount(const I&) {
+  static_assert(detail::no_dtype<I>::value,
+                "kiln: kl::bincount(indices, n) is told how many there may be: kl::max(indices).item() + 1");
+  return {};
+}
+
 /// How many elements lie in each of `bins` equal parts of [lo, hi]: NumPy's rule, part i is [edge i, edge i + 1), the
 /// last one includes hi; elements outside, and NaN, are not counted. Edges are lo + i * ((hi - lo) / bins), in f32 for
 /// f16, bf16 and f32 elements, else in f64; equal ends stand for 0.5 more on either side. ShapeError for less than one
@@ -193,6 +202,17 @@ Array<std::int64_t> histogram(const X& x, std::int32_t bins, double lo, double h
   Array<std::int64_t> counts = zeros<std::int64_t>({bins}, w);
   scatter_add(counts, where(inside, near - below + above, bins, w), 1, 0, w);
   return counts;
+}
+/// Nor parts without ends.
+template <class X, class... A>
+  requires(detail::any_operand<X> && (sizeof...(A) < 3 || detail::role_of<X> == detail::Role::traced))
+Array<std::int64_t> histogram(const X&, const A&...) {
+  constexpr bool traced = detail::role_of<X> == detail::Role::traced;
+  static_assert(!traced, "kiln: kl::histogram makes an array and is a statement; return its values from the lambda");
+  static_assert(traced,
+                "kiln: kl::histogram is told its range: kl::histogram(x, bins, lo, hi), of all elements with "
+                "lo = kl::min(x).item() and hi = kl::max(x).item()");
+  return {};
 }
 
 }  // namespace kiln

@@ -31,6 +31,9 @@ class Sym : public detail::Operators<Sym<T>>,
 
   Sym(detail::Recorder& recorder, detail::NodeId node) : recorder_(&recorder), node_(node) {}
   Sym(const Sym&) = default;
+  /// Declared for a ? a : 1 alone, where the compiler else says nothing of kl::where.
+  template <detail::number N>
+  [[gnu::error("kiln: a number is no traced value; use 0 * x + number, and kl::where(c, a, number)")]] Sym(N);
   Sym& operator=(const Sym&) & = default;
   /// Elements of a traced value are not written.
   template <class V>
@@ -59,7 +62,9 @@ class Sym : public detail::Operators<Sym<T>>,
   /// A traced value has no value yet, so it cannot steer C++ control flow.
   template <class B = bool>
   explicit operator B() const {
-    static_assert(detail::no_dtype<B>::value,
+    static_assert(std::is_same_v<B, bool>,
+                  "kiln: a traced value has no value yet; kl::cast<T>(x) converts it in the kernel");
+    static_assert(!std::is_same_v<B, bool>,
                   "kiln: a traced value in if, ?: or while has no value yet; use kl::where(condition, a, b), and "
                   "kl::maximum or kl::minimum for std::max and std::min");
     return B{};
@@ -94,7 +99,7 @@ class Sym : public detail::Operators<Sym<T>>,
 
 /// A traced number of C++ type C: a run-time parameter that takes the type of the arrays it meets.
 template <class C>
-class WeakSym : public detail::Operators<WeakSym<C>> {
+class WeakSym : public detail::Operators<WeakSym<C>>, public detail::CompoundAssignment<WeakSym<C>> {
  public:
   using value_type = C;
   static constexpr DType dtype = dtype_of<C>;
@@ -118,6 +123,12 @@ class WeakSym : public detail::Operators<WeakSym<C>> {
   }
 
   detail::Recorder& recorder() const { return *recorder_; }
+  template <class V>
+  void update(const V& value) {
+    static_assert(std::is_same_v<V, WeakSym>,
+                  "kiln: the operation changes the type of the traced number; bind a new name to it");
+    if constexpr (std::is_same_v<V, WeakSym>) *this = value;
+  }
   detail::NodeId node_as(DType type, detail::Where w) const {
     if (is_slot_) return detail::record_parameter(*recorder_, id_, type);
     return type == dtype ? id_ : detail::record_cast(*recorder_, id_, type, w);

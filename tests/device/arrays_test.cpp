@@ -196,6 +196,9 @@ TEST_P(Arrays, odd_pitches) {  // B05
 TEST_P(Arrays, coordinates_beyond_32_bits) {  // B06
   const std::int64_t n = (std::int64_t{1} << 33) + 5;
   const kl::Array<int> one = kl::full({1}, 7);
+  EXPECT_EQ(kl::full<int>({2}, 2.75).to_host(), (std::vector<int>{2, 2})) << "as int a = 2.75";
+  EXPECT_EQ(kl::full<kl::half>({1}, 0.5).astype<float>().to_host(), (std::vector<float>{0.5f}));
+  EXPECT_EQ(kl::full<std::uint8_t>({1}, 255L).to_host(), (std::vector<std::uint8_t>{255}));
   const auto far = one.broadcast_to({n});
   EXPECT_EQ(far.size(), n);
   EXPECT_EQ(far(kl::range(n - 3, kl::none)).to_host(), std::vector<int>(3, 7));

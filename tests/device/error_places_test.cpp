@@ -68,6 +68,43 @@ TEST_P(ErrorPlaces, numbers_arrays_and_views_on_the_right_carry_their_line) {
   EXPECT_NAMES(message_of([&] { moved = 1; }), at(__LINE__));
 }
 
+// Rule: an array takes the place along of what it is assigned; only of a variable of its own type it needs none.
+TEST_P(ErrorPlaces, arrays_know_the_line_where_they_are_assigned) {
+  kl::Array<float> f({2, 3});
+  kl::Array<int> none;
+  const kl::Array<int> nothing;
+  kl::View<float> moved = f;
+  const kl::View<float> taken = std::move(moved);
+  EXPECT_NAMES(message_of([&] { f = none; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f = nothing; }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f = kl::Array<double>(); }), at(__LINE__));
+  EXPECT_NAMES(message_of([&] { f = moved; }), at(__LINE__));
+  const float* const data = f.data();
+  f = kl::full<int>({2, 3}, 4);
+  EXPECT_EQ(f.data(), data) << "computed into the memory that is there";
+  EXPECT_EQ(f.to_host(), (std::vector<float>(6, 4)));
+  f = kl::View<const float>(f)(1);
+  EXPECT_EQ(f.to_host(), (std::vector<float>(3, 4))) << "another shape reallocates";
+  f = {};
+  EXPECT_EQ(f.size(), 0);
+}
+
+// Rule: containers and algorithms that assign say that they did, and that this writes elements.
+TEST_P(ErrorPlaces, views_in_containers_say_that_assigning_writes) {
+  kl::Array<float> f = kl::zeros<float>({2, 3}), g = kl::ones<float>({2, 2});
+  struct Holder {
+    kl::View<float> view;
+  };
+  std::vector<kl::View<float>> views{f(0), f(1)};
+  views.reserve(8);
+  const std::string inserted = message_of([&] { views.insert(views.begin(), g(0)); });
+  EXPECT_NAMES(inserted, " of the C++ library)");
+  EXPECT_NAMES(inserted, "by assigning, which writes elements");
+  Holder one{f(0)}, other{g(0)};
+  const std::string swapped = message_of([&] { std::swap(one, other); });
+  EXPECT_NAMES(swapped, "by assigning, which writes elements");
+}
+
 TEST_P(ErrorPlaces, views_of_another_device_name_the_line_of_the_assignment) {
   if (!on_gpu()) GTEST_SKIP() << "needs two devices";
   kl::Array<float> here({3}), there({3}, kl::Device::cpu());

@@ -12,41 +12,16 @@
 #include "kiln/bundle.h"
 #include "kiln/dlpack.h"
 #include "kiln/host.h"
-#include "tests/support/devices.h"
+#include "kiln/random_at.h"
+#include "kiln/repeat.h"
+#include "tests/device/every_place.h"
 
 namespace {
 
-class EveryPlace : public OnEachDevice {
- protected:
-  /// The message of the error that `run` throws names `line` of this file, once, and no other file.
-  template <class Run>
-  static void expect_place(Run run, int line, const char* code) {
-    std::string message = "nothing is thrown";
-    try {
-      run();
-    } catch (const kl::Error& error) {
-      message = error.what();
-    }
-    const std::string place = "(every_place_test.cpp:" + std::to_string(line) + ")";
-    const std::size_t at = message.find(place);
-    EXPECT_NE(at, std::string::npos) << code << "\n  says: " << message;
-    EXPECT_EQ(message.find(".h:"), std::string::npos) << code << "\n  names a header: " << message;
-    if (at != std::string::npos) {
-      EXPECT_EQ(message.find(place, at + 1), std::string::npos) << code << "\n  twice: " << message;
-    }
-  }
-
-  kl::Array<float> x = kl::ones<float>({3, 4}), five = kl::ones<float>({5}), none, no_rows = kl::zeros<float>({0, 4});
-  const kl::Array<float> fixed = kl::ones<float>({3, 4});
-  kl::Array<int> ids = kl::ones<int>({3}), none_of_int;
-  kl::Array<std::int8_t> small = kl::ones<std::int8_t>({3});
-  std::vector<float> host = std::vector<float>(12, 1.0f);
-  std::vector<int> nine = std::vector<int>(9, 1);
-  kl::Device missing = kl::Device::cuda(63);
-};
 KILN_ON_EACH_DEVICE(EveryPlace);
 
-#define PLACE(...) expect_place([&] { (void)(__VA_ARGS__); }, __LINE__, #__VA_ARGS__)
+constexpr auto turned = [](auto s, auto t) { return std::tuple(t, s); };
+constexpr auto columns = [](auto a, int n) { return kl::cast<std::uint64_t>(a(0, kl::range(n))); };
 
 TEST_P(EveryPlace, arrays_that_are_made) {
   PLACE(kl::full<float>({-1}, 1.0f));
@@ -251,7 +226,7 @@ TEST_P(EveryPlace, calls_of_functions_that_do_not_know_their_line_name_that_of_t
   const int gufunc_line = __LINE__ - 1;
   const auto wrong = kl::gufunc<"(n)->(n)">([](auto a) { return kl::sum(a); });
   const int wrong_line = __LINE__ - 1;
-  const auto expect = [](auto run, int at) { expect_place(run, at, "a call"); };
+  const auto expect = [](auto run, int at) { expect_place(run, __FILE__, at, "a call"); };
   expect([&] { f(none, x); }, line);
   expect([&] { f.into(x)(none, x); }, line);
   expect([&] { named(none, x); }, named_line);
@@ -280,6 +255,10 @@ TEST_P(EveryPlace, inside_compiled_functions) {
   PLACE(eval_of([](auto a) { return kl::take(a, kl::index(a, 0), 7); }));
   PLACE(eval_of([](auto a) { return kl::maximum(a, a(0, kl::range(3))); }));
   PLACE(eval_of([](auto a) { return kl::where(a > 0, a, a(0, kl::range(3))); }));
+  PLACE(eval_of([](auto a) { return kl::repeat(3000000000LL, a, [](auto s) { return s * 2; }); }));
+  PLACE(eval_of([](auto a) { return kl::repeat(3, std::tuple(a, a(0, kl::range(3))), turned); }));
+  PLACE(eval_of([](auto a) { return a + kl::random::uniform_at(kl::index(a, 1), columns(a, 3)); }));
+  PLACE(eval_of([](auto a) { return a + kl::random::normal_at(kl::index(a, 1), columns(a, 3)); }));
 }
 
 TEST_P(EveryPlace, ufuncs) {

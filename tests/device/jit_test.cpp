@@ -188,9 +188,57 @@ TEST_P(Jit, numbers_that_a_constant_parameter_cannot_hold_are_refused) {
   expect_refused([&] { plus(x, kl::Const<long long>(3000000000LL)); }, "3000000000", "i32");
   expect_refused([&] { bytes(x, kl::lit(300)); }, "300", "u8");
   expect_refused([&] { bytes(x, kl::Const<int>(-1)); }, "-1", "u8");
+  const auto adds_one = kl::jit([](auto v, kl::Const<bool> n) { return n ? v + 1 : v + 0; });
+  expect_refused([&] { adds_one(x, 2); }, "2", "b1");
+  expect_refused([&] { adds_one(x, kl::lit(0.5)); }, "0.5", "b1");
+  EXPECT_EQ(adds_one(x, 1).to_host(), (std::vector<int>{2, 3}));
   EXPECT_EQ(bytes(x, kl::lit(7L)).to_host(), (std::vector<int>{8, 9}));
   EXPECT_EQ(plus(x, 2.0).to_host(), (std::vector<int>{3, 4})) << "a whole number fits";
   EXPECT_EQ(bytes(x, 255L).to_host(), (std::vector<int>{256, 257}));
+}
+
+// Rule: a constant or a run-time scalar made of another number has its value, or is refused.
+TEST_P(Jit, constants_and_scalars_made_of_other_numbers) {
+  static_assert(kl::Const<std::int8_t>(-128L).value == -128 &&
+                kl::Const<std::uint64_t>(1e19).value == 10000000000000000000u);
+  static_assert(kl::Const<float>(3).value == 3.0f && kl::Const<bool>(1).value && kl::Const<long>(true).value == 1);
+  static_assert(kl::lit<std::int16_t>(300).value == 300 && kl::Const<double>(kl::lit(2)).value == 2.0);
+  const auto refuses = [](auto make, auto number) {
+    try {
+      make(number);
+      return false;
+    } catch (const kl::TypeError&) {
+      return true;
+    }
+  };
+  const auto i8 = [](auto n) {
+    kl::Const<std::int8_t> c = n;
+    (void)c;
+  };
+  const auto u64 = [](auto n) {
+    kl::Const<std::uint64_t> c = n;
+    (void)c;
+  };
+  const auto i64 = [](auto n) { (void)kl::scalar<std::int64_t>(n); };
+  EXPECT_TRUE(refuses(i8, 128) && refuses(i8, -129) && refuses(i8, 255u) && refuses(i8, 0.5) && refuses(i8, NAN));
+  EXPECT_TRUE(refuses(u64, -1) && refuses(u64, -1L) && refuses(u64, 18446744073709551616.0) && refuses(u64, INFINITY));
+  EXPECT_TRUE(refuses(i64, 9223372036854775808u) && refuses(i64, 9223372036854775808.0) && refuses(i64, -1e19f));
+  EXPECT_FALSE(refuses(i8, -128) || refuses(i8, 127u) || refuses(u64, 1.0f) || refuses(i64, -9223372036854775808.0));
+  const kl::Array<int> x = kl::from_host(std::vector<int>{1, 2});
+  EXPECT_EQ(kl::eval(x + kl::scalar<std::int8_t>(100L)).to_host(), (std::vector<int>{101, 102}));
+}
+
+// Rule: a += b of a traced number is a = a + b, of its type.
+TEST_P(Jit, traced_numbers_are_updated) {
+  const kl::Array<float> x = kl::from_host(Floats{1, 2, 3, 4});
+  const auto f = kl::jit([](auto v, auto s) {
+    s *= 3;
+    s -= 0.5f;
+    auto n = v.size();
+    n += 1;
+    return v * s + n;
+  });
+  EXPECT_EQ(f(x, 2.5f).to_host(), (std::vector<float>{12, 19, 26, 33}));
 }
 
 // Rule: there may be many parameters, any of them kl::Const; those declared auto receive variables.

@@ -1,6 +1,5 @@
 // tests/fail/traced_conditional_number.cpp -- must not compile.
 // expect: use kl::where(condition, a, b)
-// lines: 16
 #include <kiln/kiln.h>
 
 namespace kl = kiln;

@@ -17,14 +17,15 @@ Each row is a test: what kiln says is what it prints, and the last column compil
 
 Run-time mistakes throw a `kl::Error`: `ShapeError`, `TypeError`, `DeviceError`, `CompileError`, `OutOfMemory` or `IoError`. The message
 names a line of yours: that of the operation at fault, or of the call; of a call of a compiled function, `f(x)`, which has no room for it, a line
-of its lambda or the one where `f` was made (`f[{}](x)` knows its own). Only operators of two expressions alone, and `v = w` of two variables
-of one type of view, name none. "…" leaves out what depends
-on the machine. After any of them everything stays usable.
+of its lambda or the one where `f` was made (`f[{}](x)` knows its own). Only operators of two expressions alone, `v = w` of two variables
+of one type of view or of structs that hold some, `kl::eval` of more than three expressions and `kl::tie` of more than four destinations name none. Where a container or an
+algorithm of the C++ library assigns to a view, which writes its elements, the line is the library's, and the message says so. "…" leaves out
+what depends on the machine. After any of them everything stays usable.
 """
 COMPILE = "While compiling"
 COMPILE_TEXT = """The compiler's error names your line and contains the text of the second column, in at most 15 lines: by g++ 12 as it
-is, and by clang 19 without source excerpts (`-fno-caret-diagnostics`). Only `return a ? a : 1;` in a lambda is one more by g++ 12, which
-finds two faults in it. An array where a number is wanted is the compiler's own text, which names both types; an expression has advice."""
+is, and by clang 19 without source excerpts (`-fno-caret-diagnostics`). An array where a number is wanted is the
+compiler's own text, which names both types; an expression has advice."""
 ENVIRONMENT = "In the environment"
 ENVIRONMENT_TEXT = "Warnings are printed to stderr once, and the program goes on."
 SYSTEM = "On the system"

@@ -68,6 +68,8 @@ void shape_mistakes(World& w, std::vector<Mistake>& list) {
   MISTAKE(ShapeError, (kl::from_host(host, {5, 5})), (kl::from_host(host, {3, 4})), "12 values", "(5, 5)", "multiply");
   MISTAKE(ShapeError, (kl::arange<int>(0, 5, 0)), (kl::arange<int>(0, 5, 1)), "[arange]", "other than 0");
   MISTAKE(ShapeError, (x(0) = y), (x(0) = y(0)), "shape (3, 4)", "destination of shape (4,)");
+  MISTAKE(ShapeError, (kl::eval(kl::tie(x(0), y), y, y)), (kl::eval(kl::tie(x, y), y, y)), "shape (3, 4)",
+          "destination of shape (4,)");
 }
 
 void type_mistakes(World& w, std::vector<Mistake>& list) {
@@ -79,6 +81,14 @@ void type_mistakes(World& w, std::vector<Mistake>& list) {
   MISTAKE(TypeError, (kl::eval(kl::pow(i, -1))), (kl::eval(kl::pow(kl::cast<double>(i), -1))), "kl::pow", "-1 (i32)",
           "kl::cast");
   MISTAKE(TypeError, (small = 300), (small = 100), "assignment", "300 (i32)", "i8");
+  MISTAKE(TypeError, (kl::full<std::int8_t>({3}, 300)), (kl::full<std::int8_t>({3}, 30)), "300 (i32)", "i8");
+  MISTAKE(TypeError, (kl::eval(kl::shift(small, 1, kl::constant(300)))),
+          (kl::eval(kl::shift(small, 1, kl::constant(30)))), "kl::shift", "300 (i32)", "i8");
+  MISTAKE(TypeError, (kl::Const<int>(3000000000LL)), (kl::Const<long long>(3000000000LL)), "kl::Const",
+          "3000000000 (i64)", "i32", "a wider type");
+  MISTAKE(TypeError, (kl::eval(i + kl::scalar<std::int8_t>(300))), (kl::eval(i + kl::scalar<std::int16_t>(300))),
+          "kl::scalar", "300 (i32)", "i8");
+  MISTAKE(TypeError, (kl::arange<std::int8_t>(300)), (kl::arange<std::int16_t>(300)), "kl::arange", "300 (i32)", "i8");
 
   section = "Arrays without elements";
   MISTAKE(ShapeError, (kl::eval(empty + 1)), (kl::eval(kl::zeros<float>({3}) + 1)),

@@ -45,7 +45,7 @@ struct Placed {
   Where where;
 
   template <class X>
-    requires(is_number<X> || (!Resizable && role_of<X> == Role::array && !is_expression<X>))
+    requires(is_number<X> || (role_of<X> == Role::array && !is_expression<X>))
   Placed(const X& x, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE()) : where{f, l} {
     constexpr DType from = Operand<X>::type.type;
     require_convertible<from, T>();
@@ -55,7 +55,7 @@ struct Placed {
       unshaped = &site_of<Resizable, T, S>;
       number = number_slot(x);
     } else {
-      shaped = unshaped = &site_of<false, T, Input<from>>;
+      shaped = unshaped = &site_of<Resizable, T, Input<from>>;
       array = &x;
     }
   }

@@ -44,7 +44,9 @@ struct Extent {
   template <class F>
     requires(std::is_floating_point_v<F>)
   constexpr Extent(F) : value(0) {
-    static_assert(no_dtype<F>::value, "kiln: an extent, an axis or a displacement is an integer");
+    static_assert(
+        no_dtype<F>::value,
+        "kiln: an extent, an axis or a displacement is an integer; values are copied by kl::from_host({1.5f})");
   }
   template <class I>
   constexpr Extent(Const<I> v) : Extent(v.value) {}

@@ -67,8 +67,8 @@ KILN_API NodeId record_iota(Recorder&, unsigned slot);
 KILN_API NodeId record_parameter(Recorder&, unsigned slot, DType type);
 /// TypeError unless the constant, which was given for a kl::Const parameter, fits `type`.
 KILN_API void check_constant(const Recorder&, const ScalarArgument&, DType type);
-/// The same of one constant that becomes another, at the given place.
-KILN_API void check_constant(const ScalarArgument&, DType type, Where);
+/// TypeError: `what`, "kl::Const" or the like, was given a number that `type` does not hold.
+[[noreturn]] KILN_API void fail_number(const char* what, const ScalarArgument&, DType type, Where);
 KILN_API NodeId record_literal(Recorder&, DType type, std::uint64_t low_bits, std::uint64_t high_bits, Where);
 /// Casts the operands to what the operation's row asks for, checks them, appends the node. `result` must agree with the
 /// table.

@@ -157,6 +157,41 @@ ScalarArgument scalar_argument(const C& value) {
   return s;
 }
 
+/// True where T holds the value of a number: integers as they are, of bool 0 and 1. Floats may be rounded.
+template <class T, class N>
+constexpr bool holds(N v) {
+  if constexpr (!std::is_integral_v<T> || std::is_same_v<N, bool> || complex_like<N>) {
+    return true;
+  } else if constexpr (!std::is_arithmetic_v<N>) {
+    return holds<T>(static_cast<float>(v));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return v == N(0) || v == N(1);
+  } else if constexpr (std::is_floating_point_v<N>) {
+    constexpr N bound = N(2) * static_cast<N>(std::uint64_t{1} << (8 * sizeof(T) - 1 - std::is_signed_v<T>));
+    return v >= (std::is_signed_v<T> ? -bound : N(0)) && v < bound && static_cast<N>(static_cast<T>(v)) == v;
+  } else if constexpr (std::is_signed_v<T> == std::is_signed_v<N>) {
+    return static_cast<N>(static_cast<T>(v)) == v;
+  } else if constexpr (std::is_signed_v<N>) {
+    return v >= 0 && static_cast<N>(static_cast<T>(v)) == v;
+  } else {
+    return static_cast<T>(v) >= 0 && static_cast<N>(static_cast<T>(v)) == v;
+  }
+}
+/// Also what the compiler names where the number is part of a constant expression.
+template <class T, class N>
+[[noreturn]] void number_does_not_fit(const char* what, N v, Where where) {
+  fail_number(what, scalar_argument(v), dtype_of<T>, where);
+}
+/// The number as a T; TypeError where that does not hold it.
+template <class T, class N>
+constexpr T held_by(N v, const char* what, Where where) {
+  if (!holds<T>(v)) number_does_not_fit<T>(what, v, where);
+  return static_cast<T>(v);
+}
+/// Numbers of another type that T can be made of.
+template <class N, class T>
+concept other_number = number<N> && !std::is_same_v<N, T> && std::is_convertible_v<N, T>;
+
 /// True for arguments of forwarding references whose references may be taken over.
 template <class X>
 inline constexpr bool is_movable = !std::is_reference_v<X> && !std::is_const_v<X>;
@@ -183,13 +218,19 @@ struct Const {
   static constexpr DType dtype = dtype_of<C>;
   C value;
   constexpr Const(C v) : value(v) {}
-  /// TypeError where C cannot hold the value.
+  /// Of a number or constant of another type: TypeError where C cannot hold the value.
+  template <detail::other_number<C> N>
+  constexpr Const(N v, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
+      : value(detail::held_by<C>(v, "kl::Const", {f, l})) {}
   template <class D>
   constexpr Const(const Const<D>& other, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
-      : value(static_cast<C>(other.value)) {
-    if (!std::is_same_v<C, D> && !__builtin_is_constant_evaluated()) {
-      detail::check_constant(detail::scalar_argument(other.value), dtype, {f, l});
-    }
+      : value(detail::held_by<C>(other.value, "kl::Const", {f, l})) {}
+  /// An array is no constant. (Numbers of the traced function are not taken either, by which they are told apart.)
+  template <class X>
+    requires(detail::role_of<X> == detail::Role::traced && !detail::Operand<X>::type.weak)
+  constexpr Const(const X&) : value() {
+    static_assert(detail::no_dtype<X>::value,
+                  "kiln: a kl::Const parameter takes a C++ number, and an array was given; declare the parameter auto");
   }
   constexpr operator C() const { return value; }
 };
@@ -251,6 +292,11 @@ constexpr auto operator%(A a, Const<B> b) {
 template <class C>
 constexpr Const<C> lit(C value) {
   return {value};
+}
+/// kl::lit<T>(value): TypeError where T cannot hold it.
+template <class C, detail::other_number<C> N>
+constexpr Const<C> lit(N value, detail::Where w = detail::Where::current()) {
+  return {detail::held_by<C>(value, "kl::lit", w)};
 }
 
 }  // namespace kiln
