@@ -137,7 +137,8 @@ ComplexParts complex_divide(Builder& b, ComplexParts x, ComplexParts y) {
   const Scale of_x = scale_of(b, x), of_y = scale_of(b, y);
   // The quotient times factor(y) / factor(x), in two equal steps, since that may be beyond the largest number.
   const NodeId step = b.mul(of_x.root_of_undo, of_y.root);
-  const ComplexParts near = smith_quotient(b, scaled(b, x, of_x.factor), scaled(b, y, of_y.factor));
+  const ComplexParts moderate = scaled(b, x, of_x.factor);
+  const ComplexParts near = smith_quotient(b, moderate, scaled(b, y, of_y.factor));
   const ComplexParts smith = scaled(b, scaled(b, near, step), step);
 
   const NodeId infinity = b.infinity(b.type(x.real)), zero = b.like(x.real, 0.0);
@@ -151,7 +152,8 @@ ComplexParts complex_divide(Builder& b, ComplexParts x, ComplexParts y) {
   const ComplexParts over_zero = scaled(b, x, b.copysign(infinity, y.real));
   const ComplexParts from_infinity =
       scaled(b, times_conjugate(b, {direction(b, x.real), direction(b, x.imag)}, y), infinity);
-  const ComplexParts to_zero = scaled(b, times_conjugate(b, x, {direction(b, y.real), direction(b, y.imag)}), zero);
+  const ComplexParts to_zero =  // only signs are left, so the sum of two large parts must not become infinite
+      scaled(b, times_conjugate(b, moderate, {direction(b, y.real), direction(b, y.imag)}), zero);
   ComplexParts recovered = choose(b, b.both(x_is_finite, y_is_infinite), to_zero, smith);
   recovered = choose(b, b.both(x_is_infinite, y_is_finite), from_infinity, recovered);
   recovered = choose(b, divisor_is_zero, over_zero, recovered);

@@ -183,6 +183,38 @@ TEST_P(ComplexNumbers, division_of_infinities_and_signs_of_zeros) {
   EXPECT_FALSE(std::signbit(got[4].imag()) || std::signbit(got[5].imag()));
 }
 
+/// Quotients of all combinations of special parts, as the C++ compiler's division of doubles gives them (C99 Annex
+/// G.5.1). Where that leaves NaN beside an infinity, which is an infinity, any part may stand.
+template <class F>
+void expect_division_of_specials() {
+  using C = std::complex<F>;
+  const F inf = std::numeric_limits<F>::infinity(), nan = std::numeric_limits<F>::quiet_NaN();
+  const F parts[] = {F(0), F(-0.0), F(1), F(-2), inf, -inf, nan};
+  std::vector<C> all, dividends, divisors;
+  for (const F re : parts)
+    for (const F im : parts) all.emplace_back(re, im);
+  for (const C& x : all)
+    for (const C& y : all) dividends.push_back(x), divisors.push_back(y);
+  const auto got = kl::eval(kl::from_host(dividends) / kl::from_host(divisors)).to_host();
+  check::Reporter report(std::string("special division of ") + kl::name_of(kl::dtype_of<C>));
+  const auto agrees = [](double want, double other, F part) {
+    if (std::isnan(want)) return std::isinf(other) || std::isnan(part);
+    if (want == 0 || std::isinf(want)) return part == static_cast<F>(want) && std::signbit(part) == std::signbit(want);
+    return std::abs(part - want) <= 4 * static_cast<double>(std::numeric_limits<F>::epsilon()) * std::abs(want);
+  };
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::complex<double> want = std::complex<double>(dividends[i]) / std::complex<double>(divisors[i]);
+    if (!agrees(want.real(), want.imag(), got[i].real()) || !agrees(want.imag(), want.real(), got[i].imag()))
+      report.fail(check::text(dividends[i]) + " / " + check::text(divisors[i]) + " -> " + check::text(got[i]) +
+                  ", not " + check::text(want));
+  }
+}
+
+TEST_P(ComplexNumbers, division_of_all_special_parts) {
+  expect_division_of_specials<float>();
+  expect_division_of_specials<double>();
+}
+
 TEST_P(ComplexNumbers, logarithm_of_a_nan_part_is_nan) {  // C99 G.6.3.2
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   using C = std::complex<double>;
