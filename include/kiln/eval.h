@@ -112,8 +112,8 @@ void evaluate_several(Targets<X...>& to, Where w, const Expression<S>&... e) {
   static_assert(sizeof...(X) == sizeof...(S), "kiln: kl::eval needs as many expressions as kl::tie names destinations");
   (require_convertible<S::type, X::dtype>(), ...);
   const Parts parts[] = {e.parts()...};
-  Evaluation evaluation{
-      .parts = parts, .part_count = sizeof...(S), .target_count = sizeof...(S), .targets = to.targets, .where = w};
+  Evaluation evaluation(parts, sizeof...(S), to.targets, sizeof...(S));
+  evaluation.where = w;
   evaluate(several_site<Tie<X...>, S...>, evaluation);
 }
 
@@ -198,8 +198,8 @@ Inspection inspect(X&& x, const char* arch = nullptr, detail::Where w = detail::
   detail::Handle result;
   detail::Target target{&result, E::dtype, true};
   const detail::Parts parts = e.parts();
-  const detail::Evaluation evaluation{
-      .parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = w};
+  detail::Evaluation evaluation(&parts, 1, &target, 1);
+  evaluation.where = w;
   detail::InlineSite& site = detail::site_of<true, E::dtype, typename E::Structure>;
   return Inspection(detail::inspect(site.site, evaluation, arch));
 }
