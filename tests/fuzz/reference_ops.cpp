@@ -42,19 +42,18 @@ Number compare(Op op, const Number& a, const Number& b) {
   }
 }
 
+/// fmin and fmax may give either of two zeros.
 Number extreme(Op op, const Number& a, const Number& b) {
   const bool propagates = op == Op::minimum || op == Op::maximum, larger = op == Op::maximum || op == Op::fmax;
-  if (std::isnan(a.x) && std::isnan(b.x)) return a;
-  if (std::isnan(a.x)) return propagates ? a : b;
-  if (std::isnan(b.x)) return propagates ? b : a;
-  Number n = (larger ? a.x >= b.x : a.x <= b.x) ? a : b;
-  n.error = std::max(std::isinf(a.x) ? 0 : a.error, std::isinf(b.x) ? 0 : b.error);
-  if (std::isinf(n.x)) n.error = 0;
+  if (!propagates && std::isnan(a.x) != std::isnan(b.x)) return std::isnan(a.x) ? b : a;
+  Number n = extreme_of(a, b, larger);
+  if (!propagates && a.x == 0 && b.x == 0) n.sign = n.sign && std::signbit(a.x) == std::signbit(b.x);
   return n;
 }
 
 Number quotient(DType type, const Number& a, const Number& b) {
   const Real q = a.x / b.x;
+  if (b.x == 0 && !b.sign && a.x != 0 && !std::isnan(a.x)) return unknown();  // which infinity?
   if (b.error > 0 && std::fabs(b.x) <= 2 * b.error) return unknown();
   if (!std::isfinite(q)) return computed(type, q, a.error + b.error, 1);
   return computed(type, q, (a.error + std::fabs(q) * b.error) / (std::fabs(b.x) - b.error), 4);
@@ -139,6 +138,7 @@ Number floating(Op op, DType type, const Number* v) {
     case Op::relu: {
       Number n = a;
       if (a.x < 0) n.x = 0;
+      n.sign = false;
       return n;
     }
     case Op::floor:
@@ -311,6 +311,71 @@ long double unit_roundoff(DType type) {
 
 DType computing_type(DType type) { return type == DType::f16 || type == DType::bf16 ? DType::f32 : type; }
 
+namespace {
+
+enum class Zeros : std::uint8_t { open, kept, exact };
+
+/// What is said of a result that is zero: nothing of its sign; what the operation says of its operands'; or that it is
+/// exactly zero, with the sign that IEEE 754 gives sums, products and quotients, and C odd functions at zero.
+Zeros zeros_of(Op op) {
+  switch (op) {
+    case Op::where:
+    case Op::clip:
+    case Op::minimum:
+    case Op::maximum:
+    case Op::fmin:
+    case Op::fmax:
+    case Op::neg:
+    case Op::abs:
+      return Zeros::kept;
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::fma:
+    case Op::sqrt:
+    case Op::floor:
+    case Op::ceil:
+    case Op::trunc:
+    case Op::round:
+    case Op::fmod:
+    case Op::copysign:
+    case Op::sin:
+    case Op::tanh:
+    case Op::atan:
+    case Op::asinh:
+    case Op::sinh:
+    case Op::erf:
+    case Op::cbrt:
+    case Op::expm1:
+    case Op::log1p:
+      return Zeros::exact;
+    default:
+      return Zeros::open;
+  }
+}
+
+constexpr int arities[] = {
+#define KILN_OP(id, arity, domain, result, cuda, llvm, doc) arity,
+#include <kiln/ops.def>
+#undef KILN_OP
+};
+
+Number with_zeros(Op op, const Number* operands, Number n) {
+  const Zeros zeros = zeros_of(op);
+  if (zeros == Zeros::kept || n.unknown) return n;
+  n.sign = false;
+  if (zeros == Zeros::open || n.x != 0) return n;
+  if (op == Op::fma && operands[0].x * operands[1].x != 0) return n;  // which is rounded here
+  for (int i = 0; i < arities[static_cast<int>(op)]; ++i)
+    if (operands[i].error != 0 || (operands[i].x == 0 && !operands[i].sign)) return n;
+  n.error = 0;
+  n.sign = true;
+  return n;
+}
+
+}  // namespace
+
 Number apply_operation(Op op, DType operand_type, DType result_type, const Number* operands) {
   Number v[3];
   const bool has_three = op == Op::where || op == Op::fma || op == Op::clip;
@@ -319,13 +384,14 @@ Number apply_operation(Op op, DType operand_type, DType result_type, const Numbe
     if (v[0].unknown) return unknown();
     return v[0].i != 0 ? v[1] : v[2];
   }
+  if (v[0].infinite && op == Op::isfinite) return truth(false);
   if (v[0].unknown || v[1].unknown || v[2].unknown) return unknown();
   if (kiln::is_complex(operand_type)) return complex_operation(op, operand_type, result_type, v);
   if (operand_type == DType::b1) return boolean(op, v);
   if (kiln::is_floating(operand_type)) {
     const DType type = result_type == DType::b1 ? operand_type : result_type;
     const std::optional<Number> rarer = rarer_floating(op, type, v);
-    return rarer ? *rarer : floating(op, type, v);
+    return with_zeros(op, operands, rarer ? *rarer : floating(op, type, v));
   }
   const std::optional<Number> rarer = rarer_integer(op, operand_type, v);
   return rarer ? *rarer : integer(op, operand_type, v);
@@ -350,6 +416,7 @@ Number convert(const Number& value, DType from, DType to) {
     return n;
   }
   n.x = from == DType::b1 ? value.i : integer_value(value.i, from);
+  n.sign = true;
   return stored(n, to);
 }
 
