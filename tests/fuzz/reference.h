@@ -57,6 +57,8 @@ Number convert(const Number& value, DType from, DType to);
 Number computed(DType type, long double x, long double error, long double units);
 /// Keeps the low bits of an integer type, as its 64-bit value.
 std::int64_t wrap(std::uint64_t bits, DType type);
+// reference_zeros.cpp
+Number with_zeros(Op op, const Number* operands, Number n);
 // reference_functions.cpp: the rarer operations; none: it is another one
 std::optional<Number> rarer_floating(Op op, DType type, const Number* operands);
 std::optional<Number> rarer_integer(Op op, DType type, const Number* operands);
