@@ -4,13 +4,16 @@
 //   reductions [PART OF A NAME ... | --serve]
 //
 // The sums of every shape of 2^27 elements run only if asked for: reductions sweep. Their results are compared with
-// sums in f64; the program fails where one is wrong.
+// sums in f64; the program fails where one is wrong, and where one is slower than half of a copy, or a form of
+// the full sum by more than a tenth than the plain one. On a machine with other work: reductions sweep noisy, which
+// only says so.
 #include <kiln/kiln.h>
 
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -62,6 +65,14 @@ void partial_sums() {
 }
 
 bool all_right = true;
+bool is_noisy = false;
+
+/// `rate` beside what it should reach at least.
+void expect_speed(const std::string& name, double rate, double least, const char* what) {
+  if (rate == 0 || rate >= least) return;
+  std::printf("%s: TOO SLOW, %.0f GB/s of %.0f, %s\n", name.c_str(), rate, least, what);
+  all_right = all_right && is_noisy;
+}
 
 /// Results beside sums in f64 of positive numbers: within log2(n) roundings of f32, as kiln promises.
 void compare(const std::string& name, const kl::Array<float>& out, const std::vector<double>& want, double terms) {
@@ -98,16 +109,22 @@ void sweep() {
       out = kl::sum(view, axis);
       compare(name, out, axis ? sums_of_rows(host, columns) : sums_of_columns(host, columns),
               double(axis ? columns : rows));
-      measure(name, 4.0 * double(x.size() + out.size()), Limit::read, [&] { out = kl::sum(view, axis); });
+      const double rate =
+          measure(name, 4.0 * double(x.size() + out.size()), Limit::read, [&] { out = kl::sum(view, axis); });
+      expect_speed(name, rate, benchmarks::limit_rate(Limit::copy) / 2, "half of a copy");
     }
   }
   const auto square = x.reshape({std::int64_t{1} << 13, std::int64_t{1} << (bits - 13)});
   const double bytes = 4.0 * double(x.size());
   const std::vector<double> total = sums_of_rows(host, host.size());
+  double plain = 0;
   const auto full = [&](const char* name, const auto& sum) {
     out = sum;
     compare(name, out, total, double(host.size()));
-    measure(name, bytes, Limit::read, [&] { out = sum; });
+    const double rate = measure(name, bytes, Limit::read, [&] { out = sum; });
+    if (plain == 0) plain = rate;
+    expect_speed(name, rate, benchmarks::limit_rate(Limit::copy) / 2, "half of a copy");
+    expect_speed(name, rate, 0.9 * plain, "nine tenths of the plain form");
   };
   full("sweep_full", kl::sum(square));
   full("sweep_full_transposed", kl::sum(square.t()));
@@ -176,6 +193,7 @@ void rows() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) is_noisy = is_noisy || std::string_view(argv[i]) == "noisy";
   const bool good = benchmarks::run(argc, argv, [] {
     if (wanted("sum_f32") || wanted("dot_f32") || wanted("norm_f32") || wanted("mean_var_f32") ||
         wanted("argmax_f32") || wanted("sum_bf16_f32"))

@@ -65,6 +65,7 @@ bool Levels::is_value(const codegen::Graph& graph, NodeId node) const {
   // Of a reshape the operand is stored: its elements in C order are those of the reshape.
   const bool is_reshape =
       graph[node].kind == NodeKind::view && graph.view_spec(graph[node]).kind == ViewSpec::Kind::reshape;
+  if (graph[node].kind == NodeKind::element) return false;  // computed by the very kernel of its reduction
   return is_stored[node] && !is_reshape && !raises_level(graph, graph[node], level[node]);
 }
 

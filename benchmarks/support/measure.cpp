@@ -117,8 +117,10 @@ bool run(int argc, char** argv, const std::function<bool()>& cases) {
   return good;
 }
 
-void measure(std::string_view name, double bytes, Limit limit, const std::function<void()>& launch) {
-  if (serving ? name == asked : wanted(name)) print_line(name, bytes, limit, launch);
+double measure(std::string_view name, double bytes, Limit limit, const std::function<void()>& launch) {
+  return (serving ? name == asked : wanted(name)) ? print_line(name, bytes, limit, launch) : 0;
 }
+
+double limit_rate(Limit limit) { return limit == Limit::read ? read_rate : copy_rate; }
 
 }  // namespace benchmarks

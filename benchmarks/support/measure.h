@@ -36,8 +36,10 @@ enum class Limit { copy, read };
 
 /// Prints a line for `launch`, which moves at least `bytes`, if the name is wanted. The time is the median of 15 by
 /// events. Before each timed launch of a case that is compared with a read, another 256 MB are read, so that no input
-/// is left in the L2 cache; others run back to back.
-void measure(std::string_view name, double bytes, Limit limit, const std::function<void()>& launch);
+/// is left in the L2 cache; others run back to back. Returns GB/s, 0 where the name is not wanted.
+double measure(std::string_view name, double bytes, Limit limit, const std::function<void()>& launch);
+/// GB/s of a copy or a read in this run.
+double limit_rate(Limit limit);
 
 /// Random numbers from `low` to `low` + 1.
 template <class T>

@@ -38,6 +38,8 @@ struct Work {
   int registers = 0;       ///< of the states of one column
   bool long_join = false;  ///< joining two states takes more than a few instructions
   bool plain = true;       ///< elements join as they were loaded: a batch holds no states beside them
+  bool wide = false;       ///< they join as numbers of 8 bytes
+  bool functions = false;  ///< by functions of such, which take many registers
   bool chain = false;      ///< values per element need results of reductions
 };
 
@@ -88,7 +90,9 @@ int choose_vector(const Kernel& kernel, const Work& work) {
   const int widest = static_cast<int>(widest_element(kernel, moves));
   for (int vector = std::max(1, access_bytes / widest); vector > 1; vector /= 2) {
     if (work.columns % vector != 0) continue;
-    if (vector * work.registers > (work.plain ? 20 : 16) && vector * widest > 4) continue;
+    const bool narrow = vector * widest <= 4 && !(work.wide && work.long_join);
+    if (vector > 2 && work.functions) continue;
+    if (vector * work.registers > (work.plain ? 20 : 16) && !narrow) continue;
     const auto is_whole = [&](const Access& access) {
       return is_contiguous(kernel, access) && access.alignment >= vector * static_cast<int>(element_bytes(access));
     };
@@ -109,6 +113,8 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
       const Monoid monoid = monoid_of(kernel.body, id);
       work.long_join |= monoid.combine.size() > 8;
       work.plain &= joins_values(monoid);
+      work.wide |= is_floating(monoid.components[0].type) && size_of(monoid.components[0].type) == 8;
+      work.functions |= work.wide && monoid.kind == Reduction::logsumexp;
     }
   }
   work.vector = choose_vector(kernel, work);
@@ -128,7 +134,9 @@ Work work_of(const Kernel& kernel, const Stages& stages, const Extents& extents)
 int choose_items(const Kernel& kernel, const Work& work, int most_bytes) {
   auto items =
       static_cast<int>(std::clamp<std::int64_t>(power_of_two_down(most_bytes / (work.vector * work.bytes)), 1, 16));
-  while (items > 4 && !work.plain && items * work.registers > 32) items /= 2;  // states of a batch
+  while (items > 4 && !work.plain && items * work.registers > 32) items /= 2;                    // states of a batch
+  while (items > 4 && work.wide && items * work.vector > (work.functions ? 8 : 32)) items /= 2;  // two registers each
+  while (items > 4 && work.registers > 32) items /= 2;
   const auto nodes = static_cast<std::int64_t>(kernel.body.size());
   while (items > 1 && nodes * items * work.vector > 2048) items /= 2;
   while (items > 1 && items / 2 >= work.rows) items /= 2;
@@ -243,10 +251,16 @@ Schedule with_vectors(const Kernel& kernel, const Work& work, const DeviceTraits
     spread(work, device, schedule);
   }
   // Registers: the batch, the states of the columns (twice while they are joined), addresses.
-  const int loads = schedule.items * (std::max(1, work.vector * std::max(work.bytes, 2) / 4) + work.scalars);
+  // Numbers as they are joined: what is converted first, or waits for a long join, is held in that type.
+  const int held = std::max(work.bytes, work.wide && work.bytes < 4 ? 8 : work.long_join ? 4 : 2);
+  const int loads = schedule.items * (std::max(1, work.vector * held / 4) + work.scalars);
   const int states = work.vector * work.registers * (work.long_join ? 2 : 1);
   const int registers = loads + states + (kernel.reduced > 1 ? 8 : 0);
-  schedule.min_blocks = std::max(1, (registers > 44 ? 512 : 1024) / schedule.block);
+  const bool many = work.long_join && (work.wide || work.vector * work.registers >= 16 || registers >= 44);
+  // Short floats are unpacked beside what was loaded; of many accumulators some wait for others.
+  const bool some = work.vector * work.registers > 16 || ((work.bytes <= 2 || work.long_join) && loads + states >= 40);
+  const int threads = registers > 44 || many ? 512 : some ? 768 : 1024;
+  schedule.min_blocks = std::max(1, threads / schedule.block);
   if (registers > 96 || kernel.body.size() > 400) schedule.min_blocks = 0;
   schedule.reason = reason_of(work, schedule);
   return schedule;

@@ -29,6 +29,7 @@ constexpr int largest_cluster = 16;
 constexpr int group_multiprocessors = 18;
 constexpr int file_registers = 1 << 16;  ///< of a multiprocessor
 constexpr int wide_registers = 56;       ///< of a thread, for functions of 8-byte elements
+constexpr int many_state_bytes = 40;     ///< of a thread: half of the registers that 1024 threads have
 constexpr int cluster_vectors = 16;      ///< of 16 bytes per thread of a cluster: 12 in shared memory, 4 in registers
 
 /// Vectors per thread come in few numbers, so that few kernels serve all lengths: 1, 2, 3, 4, 6, 8, 12, 16.
@@ -141,9 +142,11 @@ void step_over_row(Schedule& schedule, const Kernel& kernel, const RowWork& work
   const bool two_blocks = block == 1024 && !wants_one_in_flight(work, device);
   const auto passes = stages_of(kernel).passes;
   const bool large = work.chain || work.vector == 1 || std::any_of(passes.begin(), passes.end(), [&](const auto& pass) {
-                       return state_bytes(kernel, pass) > 8;
+                       return state_bytes(kernel, pass) > (work.shifted ? 4 : 8);
                      });
-  const int share = (two_blocks ? 2 : 1) * (large && steps_by_parts(kernel, work) ? 2 : 1);
+  // Two blocks leave 32 registers to a thread: in a chain half of them for what is joined.
+  const int share =
+      (two_blocks ? 2 : 1) * ((large && steps_by_parts(kernel, work)) || (two_blocks && work.chain) ? 2 : 1);
   int items = std::clamp(held_registers / share / work.registers, 1, 16);
   while (items > 1 && vectors < std::int64_t{block} * items) items /= 2;
   while (schedule.split && items > 1 &&
@@ -198,9 +201,24 @@ bool share_cluster(Schedule& schedule, const Kernel& kernel, const RowWork& work
   return false;
 }
 
+/// f16 takes conversions that bf16 does without.
+bool loads_halves(const Kernel& kernel) {
+  return std::any_of(kernel.accesses.begin(), kernel.accesses.end(),
+                     [](const Access& access) { return !access.store && access.type == DType::f16; });
+}
+
+/// Bytes of the states of the busiest pass.
+int most_state_bytes(const Kernel& kernel) {
+  int most = 0;
+  for (const auto& pass : stages_of(kernel).passes) most = std::max(most, static_cast<int>(state_bytes(kernel, pass)));
+  return most;
+}
+
 /// Threads of a multiprocessor that have enough registers each.
 int resident_threads(const Schedule& schedule, const Kernel& kernel, const RowWork& work) {
   const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
+  if (most_state_bytes(kernel) > many_state_bytes) return 512;
+  if (schedule.cluster > 1 && work.shifted && loads_halves(kernel)) return 512;
   if (held > held_registers || kernel.body.size() > 400) return 512;
   if (work.wide) return file_registers / thread_registers(work, held);
   const bool light = is_light(kernel) && held <= (schedule.block == 1024 ? held_registers / 2 : held_registers / 4);

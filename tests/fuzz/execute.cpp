@@ -7,27 +7,13 @@
 #include <kiln/kiln.h>
 
 #include "tests/fuzz/execute_c.h"
+#include "tests/fuzz/execute_reductions.h"
 #include "tests/fuzz/reference.h"
 
 namespace fuzz {
 
 std::uint64_t literal_bits(const Node& node) {
-  std::uint64_t bits = 0;
-  const auto narrow = static_cast<float>(node.value);
-  switch (node.type) {
-    case DType::f64:
-      std::memcpy(&bits, &node.value, 8);
-      return bits;
-    case DType::f32:
-      std::memcpy(&bits, &narrow, 4);
-      return bits;
-    case DType::f16:
-      return kiln::half(narrow).bits;
-    case DType::bf16:
-      return kiln::bfloat16(narrow).bits;
-    default:
-      return static_cast<std::uint64_t>(node.value);
-  }
+  return kiln::is_floating(node.type) ? encoded(node.value, node.type) : static_cast<std::uint64_t>(node.value);
 }
 
 namespace {
@@ -59,28 +45,7 @@ struct OwnedSite : detail::Site {
   ~OwnedSite() { detail::destroy(static_cast<detail::Site&>(*this)); }
 };
 
-detail::Reducing reducing(const Node& node) {
-  if (node.kind == NodeKind::scan) {
-    constexpr detail::Reducing scans[] = {detail::Reducing::cumsum, detail::Reducing::cumprod, detail::Reducing::cummax,
-                                          detail::Reducing::cummin};
-    return scans[static_cast<int>(node.function)];
-  }
-  return static_cast<detail::Reducing>(node.function);  // in the same order
-}
-
-NodeId record_reduction(Recorder& recorder, const Node& node, NodeId operand) {
-  detail::ReductionCall call;
-  call.bits = static_cast<std::uint64_t>(reducing(node)) << detail::ReductionCall::function_shift;
-  call.bits |= detail::ReductionCall::named;
-  if (node.keepdims) call.bits |= detail::ReductionCall::keepdims;
-  for (std::size_t i = 0; i < node.axes.size(); ++i) call.bits |= static_cast<std::uint64_t>(node.axes[i]) << (4 * i);
-  call.bits |= static_cast<std::uint64_t>(node.axes.size()) << detail::ReductionCall::count_shift;
-  if (node.function == Function::var || node.function == Function::std_)
-    call.extra = static_cast<std::uint64_t>(node.ddof);
-  return detail::record_reduction(recorder, call, node.type, &operand, 1, here);
-}
-
-NodeId record_node(Recorder& recorder, const Node& node, const std::vector<NodeId>& done) {
+NodeId record_node(Recorder& recorder, const Program& program, const Node& node, const std::vector<NodeId>& done) {
   std::vector<NodeId> inputs;
   for (const int input : node.inputs) inputs.push_back(done[static_cast<std::size_t>(input)]);
   switch (node.kind) {
@@ -105,7 +70,7 @@ NodeId record_node(Recorder& recorder, const Node& node, const std::vector<NodeI
       return detail::record_index(recorder, inputs[0], node.axes[0], here);
     case NodeKind::reduce:
     case NodeKind::scan:
-      return record_reduction(recorder, node, inputs[0]);
+      return record_reduction(recorder, program, node, inputs);
     case NodeKind::take: {
       constexpr std::uint64_t flags[] = {0, detail::TakeCall::clip, detail::TakeCall::wrap};
       return detail::record_take(recorder, {flags[node.mode], node.axes[0]}, inputs[0], inputs[1], here);
@@ -117,7 +82,7 @@ NodeId record_node(Recorder& recorder, const Node& node, const std::vector<NodeI
 void trace(Recorder& recorder, const void* environment, NodeId* outputs) {
   const Program& program = *static_cast<const Program*>(environment);
   std::vector<NodeId> nodes;
-  for (const Node& node : program.nodes) nodes.push_back(record_node(recorder, node, nodes));
+  for (const Node& node : program.nodes) nodes.push_back(record_node(recorder, program, node, nodes));
   for (std::size_t i = 0; i < program.outputs.size(); ++i)
     outputs[i] = nodes[static_cast<std::size_t>(program.outputs[i].node)];
 }
@@ -199,6 +164,7 @@ class Run {
     call_.target_count = static_cast<unsigned>(targets_.size());
     call_.trace = &trace;
     call_.environment = &program_;
+    call_.options.contract = program_.contract;
     call_.where = here;
   }
 

@@ -7,7 +7,9 @@
 
 #include <kiln/kiln_c.h>
 
+#include "tests/fuzz/combiners.h"
 #include "tests/fuzz/execute_c.h"
+#include "tests/fuzz/execute_reductions.h"
 
 namespace fuzz {
 namespace {
@@ -64,30 +66,78 @@ kiln_value add_view(kiln_graph* graph, const View& view, const std::vector<kiln_
   return result;
 }
 
-kiln_value add_reduction(kiln_graph* graph, const Node& node, kiln_value from) {
-  kiln_value result = 0;
-  const std::vector<std::int32_t> axes(node.axes.begin(), node.axes.end());
-  const auto function = static_cast<std::int32_t>(node.function);
-  if (node.kind == NodeKind::scan) {
-    ok(kiln_graph_scan(graph, KILN_SCAN_cumsum + function, from, axes[0], &result));
-    return result;
+std::int32_t number_of(DType type) { return static_cast<std::int32_t>(type); }
+
+/// The user's function as a graph of its own.
+Graph function_of(const Combiner& combiner, const std::vector<DType>& types) {
+  kiln_graph* made = nullptr;
+  ok(kiln_graph_create(&made));
+  Graph graph(made);
+  std::vector<kiln_value> values;
+  for (std::size_t i = 0; i < 2 * types.size(); ++i) {
+    values.emplace_back();
+    ok(kiln_graph_input(made, number_of(types[i % types.size()]), 0, &values.back()));
   }
+  for (const JoiningStep& step : combiner.steps) {
+    std::vector<kiln_value> from;
+    for (const int input : step.inputs) from.push_back(values[static_cast<std::size_t>(input)]);
+    kiln_operation_info info{};
+    info.struct_size = sizeof info;
+    ok(kiln_operation_at(static_cast<std::size_t>(step.op), &info));
+    values.emplace_back();
+    ok(kiln_graph_operation(made, info.operation, from.data(), from.size(), &values.back()));
+  }
+  for (const int output : combiner.outputs) ok(kiln_graph_output(made, values[static_cast<std::size_t>(output)]));
+  return graph;
+}
+
+kiln_value add_joining(kiln_graph* graph, const Program& program, const Node& node, const std::vector<kiln_value>& from,
+                       const kiln_reduce_options& options, std::int32_t axis) {
+  std::vector<DType> types;
+  std::vector<kiln_value> identities, results(from.size());
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    types.push_back(program.nodes[static_cast<std::size_t>(node.inputs[k])].type);
+    const std::uint64_t bits[2] = {identity_bits(node.joining, static_cast<int>(k), types[k]), 0};
+    identities.emplace_back();
+    ok(kiln_graph_constant(graph, number_of(types[k]), bits, KILN_STRONG, &identities.back()));
+  }
+  const Graph function = function_of(combiner_of(node.joining), types);
+  if (node.kind == NodeKind::scan)
+    ok(kiln_graph_scan_by(graph, function.get(), from.data(), identities.data(), from.size(), axis, results.data()));
+  else
+    ok(kiln_graph_reduce_by(graph, function.get(), from.data(), identities.data(), from.size(), &options,
+                            results.data()));
+  return results[static_cast<std::size_t>(node.component)];
+}
+
+kiln_value add_reduction(kiln_graph* graph, const Program& program, const Node& node,
+                         const std::vector<kiln_value>& from) {
+  kiln_value result = 0;
+  const std::vector<std::int64_t> written = written_axes(program, node);
+  const std::vector<std::int32_t> axes(written.begin(), written.end());
+  const auto function = static_cast<std::int32_t>(node.function);
   const std::int32_t none = 0;
   kiln_reduce_options options{};
   options.struct_size = sizeof options;
-  options.axes = axes.empty() ? &none : axes.data();
-  options.axis_count = axes.size();
+  options.axes = node.unnamed ? nullptr : axes.empty() ? &none : axes.data();
+  options.axis_count = node.unnamed ? 0 : axes.size();
   options.keepdims = node.keepdims;
+  if (node.joining != Joining::none)
+    return add_joining(graph, program, node, from, options, axes.empty() ? 0 : axes[0]);
+  if (node.kind == NodeKind::scan) {
+    ok(kiln_graph_scan(graph, KILN_SCAN_cumsum + function, from[0], axes[0], &result));
+    return result;
+  }
   const bool divides = node.function == Function::var || node.function == Function::std_;
   options.ddof = divides ? node.ddof : 0;
-  ok(kiln_graph_reduce(graph, KILN_REDUCE_sum + function, from, &options, &result));
+  options.accumulate = number_of(node.type);
+  options.uses_accumulate = node.accumulates;
+  ok(kiln_graph_reduce(graph, KILN_REDUCE_sum + function, from[0], &options, &result));
   return result;
 }
 
-std::int32_t number_of(DType type) { return static_cast<std::int32_t>(type); }
-
 /// Operands and scalars come in the order of their slots.
-kiln_value add_node(kiln_graph* graph, const Node& node, const std::vector<kiln_value>& slots,
+kiln_value add_node(kiln_graph* graph, const Program& program, const Node& node, const std::vector<kiln_value>& slots,
                     const std::vector<kiln_value>& done) {
   std::vector<kiln_value> from;
   for (const int input : node.inputs) from.push_back(done[static_cast<std::size_t>(input)]);
@@ -124,7 +174,7 @@ kiln_value add_node(kiln_graph* graph, const Node& node, const std::vector<kiln_
       break;
     case NodeKind::reduce:
     case NodeKind::scan:
-      return add_reduction(graph, node, from[0]);
+      return add_reduction(graph, program, node, from);
     case NodeKind::take:
       ok(kiln_graph_take(graph, KILN_TAKE_axis, from[0], from[1], node.axes[0], KILN_OUTSIDE_missing + node.mode,
                          &result));
@@ -144,7 +194,7 @@ Graph graph_of(const Program& program) {
     slots.push_back(value);
   }
   for (const Node& node : program.nodes) {
-    values.push_back(add_node(made, node, slots, values));
+    values.push_back(add_node(made, program, node, slots, values));
     kiln_value_info info{};
     info.struct_size = sizeof info;
     ok(kiln_graph_get_value(made, values.back(), &info));

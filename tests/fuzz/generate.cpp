@@ -18,14 +18,32 @@ std::int64_t count_beside_empty(Shape shape) {
 
 }  // namespace
 
+/// Rows or columns longer than chunks of the CPU, and than a block of a GPU holds.
+Shape Generator::long_universe() {
+  static const std::vector<std::int64_t> lengths = {32768, 32769, 40000, 65536, 65537, 70001, 100003, 131072};
+  const std::int64_t length = random_.pick(lengths);
+  const std::int64_t others = 1 + random_.below(static_cast<int>(max_long_elements / length));
+  switch (random_.below(5)) {
+    case 0:
+      return {length};
+    case 1:
+      return {length, others};
+    case 2:
+      return {others, length / 250, 250};
+    default:
+      return {others, length};
+  }
+}
+
 Shape Generator::universe() {
+  if (long_) return long_universe();
   static const std::vector<std::int64_t> extents = {1,  2,  3,  4,  5,   7,   8,   16,   17,
                                                     31, 32, 33, 64, 100, 128, 257, 1000, 3000};
   Shape shape;
   const int rank = random_.pick(std::vector<int>{0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4});
   for (int axis = 0; axis < rank; ++axis) shape.push_back(random_.chance(2) ? 0 : random_.pick(extents));
   // An axis without elements does not let the others grow: reducing it leaves them.
-  while (count_beside_empty(shape) > (large_ ? max_large_elements : max_elements)) {
+  while (count_beside_empty(shape) > most_) {
     std::int64_t& extent = *std::max_element(shape.begin(), shape.end());
     extent = (extent + 1) / 2;
   }
@@ -72,7 +90,8 @@ void Generator::lay_out(Operand& operand) {
     views.push_back({ViewKind::transpose, order});
     shape = base;
   }
-  if (count(shape) > 8 * max_elements) {  // around an axis without elements the others may be of any size
+  if (count(shape) >
+      (long_ ? 2 : 8) * most_elements()) {  // around an axis without elements the others may be of any size
     operand.base = operand.shape;
     return;
   }
@@ -149,59 +168,6 @@ int Generator::number(DType type) {
   return add(scalar);
 }
 
-void Generator::reduce() {
-  const int a = pick_node();
-  const int rank = static_cast<int>(node(a).shape.size());
-  Node reduced{.kind = NodeKind::reduce};
-  const bool several = random_.chance(25);
-  for (int axis = 0; axis < rank; ++axis)
-    if (several && random_.chance(60)) reduced.axes.push_back(axis);
-  if (reduced.axes.empty() && rank > 0) reduced.axes = {random_.chance(50) ? rank - 1 : random_.below(rank)};
-  if (random_.chance(10)) {
-    reduced.axes.resize(static_cast<std::size_t>(rank));
-    std::iota(reduced.axes.begin(), reduced.axes.end(), 0);
-  }
-  reduced.function =
-      kiln::is_complex(node(a).type) ? complex_reduction() : static_cast<Function>(random_.below(function_count));
-  reduced.keepdims = random_.chance(65);
-  reduced.ddof =
-      (reduced.function == Function::var || reduced.function == Function::std_) && random_.chance(30) ? 1 : 0;
-  std::int64_t joined = 1;
-  for (int axis = 0; axis < rank; ++axis) {
-    const bool is_reduced = std::find(reduced.axes.begin(), reduced.axes.end(), axis) != reduced.axes.end();
-    const std::int64_t extent = node(a).shape[static_cast<std::size_t>(axis)];
-    if (is_reduced) joined *= extent;
-    if (!is_reduced || reduced.keepdims) reduced.shape.push_back(is_reduced ? 1 : extent);
-  }
-  const Function f = reduced.function;
-  const bool needs_one = f == Function::max || f == Function::min || f == Function::argmax || f == Function::argmin;
-  if (needs_one && joined == 0) return;
-  int operand = a;
-  if (f == Function::logsumexp && !kiln::is_floating(node(a).type)) operand = as_type(a, DType::f32);
-  reduced.type = result_of(f, node(operand).type);
-  reduced.inputs = {operand};
-  const int r = add(reduced);
-  if (reduced.keepdims && random_.chance(60)) {  // broadcast back, as normalisations do
-    Shape shape = node(operand).shape;
-    const bool exact = node(r).type == DType::b1 || kiln::is_integer(node(r).type);
-    const DType type = exact ? DType::f32 : node(r).type;
-    const int left = as_type(operand, type), right = as_type(r, type);
-    const Op op = random_.pick(std::vector<Op>{Op::sub, Op::div, Op::mul, Op::sub});
-    add({.kind = NodeKind::operation, .type = type, .shape = shape, .inputs = {left, right}, .op = op});
-  }
-}
-
-void Generator::scan() {
-  const int a = pick_node();
-  const int rank = static_cast<int>(node(a).shape.size());
-  if (rank == 0) return;
-  Node scanned{.kind = NodeKind::scan, .shape = node(a).shape, .inputs = {a}};
-  scanned.function = static_cast<Function>(random_.below(kiln::is_complex(node(a).type) ? 2 : 4));
-  scanned.axes = {random_.below(rank)};
-  scanned.type = scanned.function <= Function::prod ? sum_type(node(a).type) : node(a).type;
-  add(scanned);
-}
-
 /// Clamped, wrapped, reflected, symmetric, or filled with a number.
 void Generator::shift(int a, View& chosen, std::vector<int>& inputs) {
   chosen = {ViewKind::shift, {random_.below(5)}};
@@ -258,7 +224,7 @@ void Generator::view() {
       break;
     default: {
       Shape wide = shape;
-      if (!broadcast(wide, universe_) || count(wide) > max_elements || wide.size() > 5) return;
+      if (!broadcast(wide, universe_) || count(wide) > most_elements() || wide.size() > 5) return;
       chosen = {ViewKind::broadcast_to, wide};
     }
   }
@@ -292,7 +258,9 @@ void Generator::outputs() {
 
 void Generator::step() {
   const int kind = random_.below(100);
-  if (kind < 55)
+  if (long_ && random_.chance(45))
+    reduce();
+  else if (kind < 55)
     elementwise();
   else if (kind < 62)
     as_type(pick_node(), random_.pick(operand_types));
@@ -314,10 +282,15 @@ void Generator::step() {
 
 Program Generator::run() {
   large_ = random_.chance(2);
+  long_ = !large_ && random_.below(1000) < 15;
+  most_ = large_ ? max_large_elements : max_elements;
+  program_.contract = !random_.chance(10);
   universe_ = universe();
-  const int operands = 1 + random_.below(3);
+  const int operands = 1 + random_.below(long_ ? 2 : 3);
   for (int i = 0; i < operands; ++i) add_operand();
-  const int steps = large_ ? 50 + random_.below(300) : 1 + random_.below(random_.chance(20) ? 30 : 12);
+  const int steps = large_  ? 50 + random_.below(300)
+                    : long_ ? 2 + random_.below(6)
+                            : 1 + random_.below(random_.chance(20) ? 30 : 12);
   for (int i = 0; i < steps; ++i) step();
   outputs();
   return std::move(program_);

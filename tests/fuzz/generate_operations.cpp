@@ -33,7 +33,7 @@ void Generator::binary(int a, Op op) {
   const DType type = node(a).type;
   int b = pick_node();
   Shape shape = node(a).shape;
-  if (random_.chance(12) || !broadcast(shape, node(b).shape) || count(shape) > max_elements) {
+  if (random_.chance(12) || !broadcast(shape, node(b).shape) || count(shape) > most_elements()) {
     b = number(type == DType::b1 ? DType::i32 : type);
     shape = node(a).shape;
   }
@@ -58,7 +58,7 @@ void Generator::ternary(int a) {
   for (int k = 0; k < 2; ++k) {
     int other = pick_node();
     Shape joined = shape;
-    if (random_.chance(40) || !broadcast(joined, node(other).shape) || count(joined) > max_elements) {
+    if (random_.chance(40) || !broadcast(joined, node(other).shape) || count(joined) > most_elements()) {
       other = number(type);
     } else {
       shape = joined;
@@ -77,7 +77,7 @@ void Generator::ternary(int a) {
 void Generator::choose() {
   const int a = pick_node(), c = pick_node(), b = pick_node();
   Shape shape = node(a).shape;
-  if (!broadcast(shape, node(b).shape) || !broadcast(shape, node(c).shape) || count(shape) > max_elements) return;
+  if (!broadcast(shape, node(b).shape) || !broadcast(shape, node(c).shape) || count(shape) > most_elements()) return;
   const int condition = as_type(c, DType::b1);
   const int other = as_type(b, node(a).type);
   add({.kind = NodeKind::operation,

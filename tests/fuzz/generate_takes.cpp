@@ -10,7 +10,7 @@ void Generator::take() {
   if (source.empty() || indices.empty() || source.size() + indices.size() > 6) return;
   const int axis = random_.below(static_cast<int>(source.size()));
   const std::int64_t extent = source[static_cast<std::size_t>(axis)];
-  if (extent == 0 || count(indices) * (count(source) / extent) > max_elements) return;
+  if (extent == 0 || count(indices) * (count(source) / extent) > most_elements()) return;
   Node taken{.kind = NodeKind::take, .type = node(a).type, .axes = {axis}, .mode = random_.below(3)};
   taken.shape = source;
   taken.shape.erase(taken.shape.begin() + axis);
@@ -36,7 +36,7 @@ void Generator::one_hot() {
   const int a = pick_node();
   const Shape shape = node(a).shape;
   const std::int64_t extent = 1 + random_.below(9);
-  if (shape.size() > 4 || count(shape) * extent > max_elements) return;
+  if (shape.size() > 4 || count(shape) * extent > most_elements()) return;
   const DType type = kiln::is_integer(node(a).type) && node(a).type != DType::u64 ? node(a).type : DType::i64;
   int at = as_type(as_type(a, type), DType::i64);
   Shape wide = shape;

@@ -8,6 +8,7 @@ namespace fuzz {
 
 inline constexpr std::int64_t max_elements = 20000;      ///< of one value
 inline constexpr std::int64_t max_large_elements = 200;  ///< of one value of a program of hundreds of nodes
+inline constexpr std::int64_t max_long_elements = 140000;
 
 class Generator {
  public:
@@ -16,6 +17,9 @@ class Generator {
 
  private:
   Shape universe();
+  Shape long_universe();
+  /// Of one value that is made of others.
+  std::int64_t most_elements() const { return long_ ? max_long_elements : max_elements; }
   void add_operand();
   void lay_out(Operand& operand);
   void add_view_of_memory(Operand& operand, int of);
@@ -26,7 +30,13 @@ class Generator {
   void binary(int a, Op op);
   void ternary(int a);
   void choose();
+  void choose_axes(Node& reduced, int rank);
+  std::int64_t shape_reduced(Node& reduced, const Shape& shape);
   void reduce();
+  void accumulate(Node& reduced, DType type);
+  void broadcast_back(int operand, int reduced);
+  bool choose_joining(Node& joined, int a);
+  void reduce_by(int a, Node reduced);
   void scan();
   void view();
   void take();
@@ -43,7 +53,9 @@ class Generator {
   Random random_;
   Program program_;
   Shape universe_;
-  bool large_ = false;  ///< hundreds of nodes, or dozens of outputs
+  bool large_ = false;                ///< hundreds of nodes, or dozens of outputs
+  bool long_ = false;                 ///< few nodes over long rows or columns
+  std::int64_t most_ = max_elements;  ///< of an operand that is not long
 };
 
 }  // namespace fuzz

@@ -64,6 +64,11 @@ bool parse(int argc, char** argv, Settings& settings) {
   return settings.threads > 0 && settings.processes > 0 && (settings.device == "cpu" || settings.device == "cuda");
 }
 
+/// What is no node of a program.
+bool is_statement(const Settings& settings, std::uint64_t seed) {
+  return seed % 8 == 0 && settings.arch.empty() && settings.interface == fuzz::Interface::cpp;
+}
+
 class Fuzzer {
  public:
   Fuzzer(const Settings& settings, kiln::Device device) : settings_(settings), device_(device) {}
@@ -83,8 +88,7 @@ class Fuzzer {
       const std::uint64_t i = next_++;
       if (i >= settings_.count || failures_ >= settings_.most_failures) return;
       const std::uint64_t seed = settings_.first + i;
-      if (seed % 8 == 0 && settings_.arch.empty() &&
-          settings_.interface == fuzz::Interface::cpp) {  // what is no node of a program
+      if (is_statement(settings_, seed)) {
         const std::string problem = fuzz::check_statement(seed);
         ++done_;
         if (!problem.empty()) report(seed, problem);
@@ -104,7 +108,8 @@ class Fuzzer {
   void report(std::uint64_t seed, const std::string& problem) {
     ++failures_;
     const std::lock_guard lock(output_);
-    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), problem.c_str());
+    std::printf("seed %llu: %s\nat the least size that fails: %s\n", static_cast<unsigned long long>(seed),
+                problem.c_str(), fuzz::shrink_statement(seed).c_str());
     std::fflush(stdout);
   }
 
@@ -162,8 +167,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (settings.print) {
-    for (std::uint64_t i = 0; i < settings.count; ++i)
-      std::printf("%s\n", fuzz::to_text(fuzz::generate(settings.first + i)).c_str());
+    for (std::uint64_t i = 0; i < settings.count; ++i) {
+      const std::uint64_t seed = settings.first + i;
+      if (is_statement(settings, seed))
+        std::printf("// seed %llu: no program of nodes; shown where it fails\n", static_cast<unsigned long long>(seed));
+      else
+        std::printf("%s\n", fuzz::to_text(fuzz::generate(seed)).c_str());
+    }
     return 0;
   }
   if (int status = 1; settings.processes > 1 && !divide(settings, status)) return status;

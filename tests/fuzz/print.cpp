@@ -1,6 +1,8 @@
 // tests/fuzz/print.cpp -- a program as C++ on the public interface, for a report.
 #include <fmt/format.h>
 
+#include "tests/fuzz/combiners.h"
+#include "tests/fuzz/execute_reductions.h"
 #include "tests/fuzz/program.h"
 
 namespace fuzz {
@@ -103,7 +105,37 @@ std::string operation_name(Op op) {
   return "?";
 }
 
-std::string node_text(const Node& node) {
+/// Options of a reduction, each with a comma before it.
+std::string options_text(const Program& program, const Node& node) {
+  const std::vector<std::int64_t> axes = written_axes(program, node);
+  std::string text;
+  if (!node.unnamed) text += ", " + (node.kind == NodeKind::scan ? std::to_string(axes[0]) : list(axes));
+  if (node.keepdims) text += ", kl::keepdims";
+  if (node.ddof != 0) text += fmt::format(", kl::ddof({})", node.ddof);
+  if (node.accumulates) text += fmt::format(", kl::accumulate<{}>", cpp_type(node.type));
+  return text;
+}
+
+std::string reduction_text(const Program& program, const Node& node, const std::string& arguments) {
+  if (node.joining == Joining::none)
+    return fmt::format("kl::{}({}{})", function_name(node), arguments, options_text(program, node));
+  const Combiner& combiner = combiner_of(node.joining);
+  Node axes = node;
+  axes.keepdims = false;
+  std::string identity = identity_text(node.joining, 0);
+  if (combiner.count == 2) identity += std::string(", ") + identity_text(node.joining, 1);
+  const bool tuple = combiner.count > 1;
+  const std::string call = fmt::format("kl::{}({}{}{}{}{}{}, {}{})", node.kind == NodeKind::scan ? "scan" : "reduce",
+                                       tuple ? "std::tuple(" : "", arguments, tuple ? ")" : "",
+                                       options_text(program, axes), node.has_identity ? ", " : ", no identity",
+                                       !node.has_identity ? ""
+                                       : tuple            ? "std::tuple(" + identity + ")"
+                                                          : identity,
+                                       combiner.text, node.keepdims ? ", kl::keepdims" : "");
+  return tuple ? fmt::format("std::get<{}>({})", node.component, call) : call;
+}
+
+std::string node_text(const Program& program, const Node& node) {
   std::string arguments;
   for (const int input : node.inputs) arguments += fmt::format("{}v{}", arguments.empty() ? "" : ", ", input);
   switch (node.kind) {
@@ -126,13 +158,8 @@ std::string node_text(const Node& node) {
       return fmt::format("kl::take({}, {}{})", arguments, node.axes[0], modes[node.mode]);
     }
     case NodeKind::reduce:
-    case NodeKind::scan: {
-      const std::vector<std::int64_t> axes(node.axes.begin(), node.axes.end());
-      return fmt::format("kl::{}({}, {}{}{})", function_name(node), arguments,
-                         node.kind == NodeKind::scan ? std::to_string(axes[0]) : list(axes),
-                         node.keepdims ? ", kl::keepdims" : "",
-                         node.ddof ? fmt::format(", kl::ddof({})", node.ddof) : "");
-    }
+    case NodeKind::scan:
+      return reduction_text(program, node, arguments);
   }
   return "?";
 }
@@ -154,7 +181,8 @@ std::string to_text(const Program& program) {
   }
   for (std::size_t n = 0; n < program.nodes.size(); ++n) {
     const Node& node = program.nodes[n];
-    text += fmt::format("auto v{} = {};  // {} {}\n", n, node_text(node), kiln::name_of(node.type), list(node.shape));
+    text += fmt::format("auto v{} = {};  // {} {}\n", n, node_text(program, node), kiln::name_of(node.type),
+                        list(node.shape));
   }
   for (const Output& output : program.outputs) {
     if (output.destination >= 0)
@@ -162,6 +190,7 @@ std::string to_text(const Program& program) {
     else
       text += fmt::format("kl::eval(v{});\n", output.node);
   }
+  if (!program.contract) text += "// with kl::Options{.contract = false}\n";
   return text + (program.outputs.size() > 1 ? "// all outputs by one kl::eval(kl::tie(...), ...)\n" : "");
 }
 

@@ -60,6 +60,9 @@ enum class Function : std::uint8_t {
 };
 inline constexpr int function_count = 14;
 
+/// Functions by which users join elements; combiners.h says what they are.
+enum class Joining : std::uint8_t { none, twist, larger, total, gaussian, affine, best };
+
 struct Node {
   NodeKind kind = NodeKind::operand;
   DType type = DType::f32;
@@ -68,9 +71,15 @@ struct Node {
   Op op = Op::add;
   Function function = Function::sum;
   std::vector<int> axes = {};  ///< reduce: those reduced, ascending; scan, index: one
+  bool from_end = false;       ///< the axes are written as negative numbers
+  bool unnamed = false;        ///< no axis is written, which means all
   bool keepdims = false;
   int ddof = 0;
-  int mode = 0;  ///< take: 0 every index is in range, 1 clip, 2 wrap
+  bool accumulates = false;         ///< kl::accumulate<type>
+  Joining joining = Joining::none;  ///< reduce, scan: by a user's function, not by `function`
+  int component = 0;                ///< of the values that it joins, the one that is the node
+  bool has_identity = true;         ///< else elements are joined to one another only
+  int mode = 0;                     ///< take: 0 every index is in range, 1 clip, 2 wrap
   View view = {};
   int slot = 0;      ///< operand or scalar
   double value = 0;  ///< scalar and literal
@@ -86,6 +95,7 @@ struct Program {
   std::vector<Operand> operands;
   std::vector<Node> nodes;
   std::vector<Output> outputs;
+  bool contract = true;  ///< kl::Options{.contract}
 };
 
 /// Element numbers: `source[i]` is the element of `from` that element i (C order) of the view is; -1: what fills a

@@ -15,6 +15,10 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
+  /// Sizes are at most `limit`: a smaller case of the same kind. Other numbers are drawn as before.
+  void limit_sizes(int limit) { limit_ = limit; }
+  int at_most_limit(int size) const { return size < limit_ ? size : limit_; }
+  int size_below(int n) { return at_most_limit(below(n)); }
   /// In [0, n).
   int below(int n) { return static_cast<int>(next() % static_cast<std::uint64_t>(n)); }
   bool chance(int percent) { return below(100) < percent; }
@@ -27,6 +31,7 @@ class Random {
 
  private:
   std::uint64_t state_;
+  int limit_ = 1 << 30;
 };
 
 }  // namespace fuzz

@@ -26,7 +26,15 @@ double float_value(Random& random, bool special) {
                                                60000.0,
                                                1e-7};
   if (special && random.chance(3)) return random.pick(specials);
-  if (random.chance(40)) return (random.below(65) - 32) / 8.0;
+  if (random.chance(4)) {  // half way between two neighbours in f16 or bf16
+    const int digits = random.chance(50) ? 11 : 8;
+    const double odd = (1 << digits) + 2 * random.below(1 << (digits - 1)) + 1;
+    return std::ldexp(random.chance(50) ? odd : -odd, -digits - random.below(3));
+  }
+  if (random.chance(40)) {
+    const int eighths = random.below(65) - 32;
+    return eighths == 0 && random.chance(50) ? -0.0 : eighths / 8.0;
+  }
   return random.signed_unit() * 3;
 }
 
@@ -42,13 +50,6 @@ std::int64_t integer_value(Random& random, DType type, bool special) {
 }
 
 template <class T>
-void put(std::vector<unsigned char>& bytes, T value) {
-  const auto at = bytes.size();
-  bytes.resize(at + sizeof value);
-  std::memcpy(&bytes[at], &value, sizeof value);
-}
-
-template <class T>
 T get(const unsigned char* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof value);
@@ -58,26 +59,16 @@ T get(const unsigned char* bytes) {
 Number put_element(std::vector<unsigned char>& bytes, DType type, Random& random, bool special) {
   Number n;
   if (kiln::is_complex(type)) {
-    const double x = float_value(random, false);
-    return put_complex(bytes, type, x, float_value(random, false));
+    const double x = float_value(random, special);
+    return put_complex(bytes, type, x, float_value(random, special));
   }
   if (kiln::is_floating(type)) {
-    const double value = float_value(random, special);
-    if (type == DType::f64) {
-      put(bytes, value);
-      n.x = value;
-    } else if (type == DType::f32) {
-      put(bytes, static_cast<float>(value));
-      n.x = static_cast<float>(value);
-    } else if (type == DType::f16) {
-      const kiln::half h(static_cast<float>(value));
-      put(bytes, h);
-      n.x = static_cast<float>(h);
-    } else {
-      const kiln::bfloat16 b(static_cast<float>(value));
-      put(bytes, b);
-      n.x = static_cast<float>(b);
-    }
+    n.x = nearest(float_value(random, special), type);
+    n.sign = true;
+    const std::uint64_t bits = encoded(n.x, type);
+    const auto at = bytes.size();
+    bytes.resize(at + kiln::size_of(type));
+    std::memcpy(&bytes[at], &bits, kiln::size_of(type));  // little endian
     return n;
   }
   n.i = type == DType::b1 ? random.below(2) : integer_value(random, type, special);
@@ -88,16 +79,9 @@ Number put_element(std::vector<unsigned char>& bytes, DType type, Random& random
 }
 
 Real element_real(DType type, const unsigned char* bytes) {
-  switch (type) {
-    case DType::f16:
-      return static_cast<float>(get<kiln::half>(bytes));
-    case DType::bf16:
-      return static_cast<float>(get<kiln::bfloat16>(bytes));
-    case DType::f32:
-      return get<float>(bytes);
-    default:
-      return get<double>(bytes);
-  }
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes, kiln::size_of(type));
+  return decoded(bits, type);
 }
 
 std::int64_t element_integer(DType type, const unsigned char* bytes) {
@@ -166,6 +150,7 @@ class Evaluator {
       case NodeKind::scalar:
       case NodeKind::literal: {
         Number number;
+        number.sign = true;
         if (kiln::is_floating(n.type))
           number.x = n.value;
         else
@@ -245,27 +230,43 @@ class Evaluator {
 
   /// Gathers each row of a reduction or scan in C order of the reduced axes.
   Values rows(const Node& n) const {
-    const Node& operand = node(n.inputs[0]);
-    const Values& all = values(n.inputs[0]);
-    Shape kept = operand.shape;
+    const Shape& shape = node(n.inputs[0]).shape;
+    Shape kept = shape;
     for (const int axis : n.axes) kept[static_cast<std::size_t>(axis)] = 1;
-    const std::vector<std::int64_t> row_of = broadcast_source(kept, operand.shape);
-    std::vector<Values> gathered(static_cast<std::size_t>(count(kept)));
-    std::vector<std::vector<std::size_t>> places(gathered.size());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      gathered[static_cast<std::size_t>(row_of[i])].push_back(all[i]);
-      places[static_cast<std::size_t>(row_of[i])].push_back(i);
+    const std::vector<std::int64_t> row_of = broadcast_source(kept, shape);
+    const auto row_count = static_cast<std::size_t>(count(kept));
+    std::vector<std::vector<Values>> gathered(row_count, std::vector<Values>(n.inputs.size()));  // by row and component
+    std::vector<std::vector<std::size_t>> places(row_count);
+    std::vector<DType> types;
+    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+      const Values& all = values(n.inputs[k]);
+      const DType type = node(n.inputs[k]).type;
+      types.push_back(n.accumulates ? n.type : type);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        gathered[static_cast<std::size_t>(row_of[i])][k].push_back(n.accumulates ? convert(all[i], type, n.type)
+                                                                                 : all[i]);
     }
+    for (std::size_t i = 0; i < row_of.size(); ++i) places[static_cast<std::size_t>(row_of[i])].push_back(i);
     Values result;
     if (n.kind == NodeKind::reduce) {
-      for (const Values& row : gathered) result.push_back(reduce(n.function, row, operand.type, n.ddof));
+      for (const std::vector<Values>& row : gathered)
+        result.push_back(n.joining != Joining::none ? join(n, row, types) : reduced(n, row[0], types[0]));
       return result;
     }
-    result.resize(all.size());
-    for (std::size_t r = 0; r < gathered.size(); ++r) {
-      scan(n.function, gathered[r], operand.type);
-      for (std::size_t k = 0; k < places[r].size(); ++k) result[places[r][k]] = gathered[r][k];
+    result.resize(row_of.size());
+    for (std::size_t r = 0; r < row_count; ++r) {
+      if (n.joining != Joining::none)
+        gathered[r][0] = join_running(n, gathered[r], types);
+      else
+        scan(n.function, gathered[r][0], types[0]);
+      for (std::size_t k = 0; k < places[r].size(); ++k) result[places[r][k]] = gathered[r][0][k];
     }
+    return result;
+  }
+
+  static Number reduced(const Node& n, const Values& row, DType type) {
+    Number result = reduce(n.function, row, type, n.ddof);
+    if (n.accumulates && kiln::is_integer(n.type)) result.i = wrap(static_cast<std::uint64_t>(result.i), n.type);
     return result;
   }
 
@@ -291,6 +292,11 @@ Number stored(const Number& value, DType type) {
   Number n = value;
   if (kiln::is_complex(type)) return complex_stored(value, type);
   if (!kiln::is_floating(type) || value.unknown || !std::isfinite(value.x)) return n;
+  if (value.error == 0) {  // what is known exactly rounds in one way
+    n.x = nearest(value.x, type);
+    n.sign = value.sign || value.x != 0;
+    return n;
+  }
   const Real most = largest(type);
   const Real reach = std::fabs(value.x);
   if (reach + value.error > most * (1 + unit_roundoff(type) / 2)) {
@@ -300,36 +306,29 @@ Number stored(const Number& value, DType type) {
     return n;
   }
   n.error += unit_roundoff(type) * (reach + value.error) + least(type);
-  if (value.error == 0) {  // exactly representable values stay exact
-    const bool exact = type == DType::f64   ? static_cast<double>(value.x) == value.x
-                       : type == DType::f32 ? static_cast<float>(value.x) == value.x
-                       : type == DType::f16
-                           ? static_cast<float>(kiln::half(static_cast<float>(value.x))) == value.x
-                           : static_cast<float>(kiln::bfloat16(static_cast<float>(value.x))) == value.x;
-    if (exact) n.error = 0;
-  }
   return n;
 }
 
 bool agrees(const Number& expected, DType type, const unsigned char* bytes) {
   if (type == DType::b1 && *bytes > 1) return false;  // truth values are 0 or 1 in memory
-  if (expected.unknown) return true;
   if (kiln::is_complex(type)) return complex_agrees(expected, type, bytes);
+  if (expected.unknown) return true;
   if (!kiln::is_floating(type)) return element_integer(type, bytes) == expected.i;
   const Real got = element_real(type, bytes);
   const Number want = stored(expected, type);
   if (want.unknown) return true;
   if (std::isnan(want.x)) return std::isnan(got);
   if (std::isinf(want.x)) return got == want.x;
+  if (want.x == 0 && want.error == 0 && want.sign && std::signbit(got) != std::signbit(want.x)) return false;
   return std::fabs(got - want.x) <= want.error;
 }
 
 std::string to_text(const Number& value, DType type) {
-  if (value.unknown) return "open";
+  if (value.unknown) return value.infinite ? "infinite" : "open";
   if (kiln::is_complex(type)) return fmt::format("({:.9g}, {:.9g}) +- {:.3g}", value.x, value.y, value.error);
   if (!kiln::is_floating(type)) return fmt::format("{}", value.i);
   const Number want = stored(value, type);
-  return fmt::format("{:.9g} +- {:.3g}", want.x, want.error);
+  return fmt::format("{:.9g} +- {:.3g}{}", want.x, want.error, want.x == 0 && want.sign ? ", with this sign" : "");
 }
 
 std::string element_text(DType type, const unsigned char* bytes) {

@@ -1,11 +1,13 @@
 // tests/fuzz/reference_complex.cpp -- the meaning of complex operations, reductions and elements, with their errors.
 //
-// A complex Number holds its parts in x and y; `error` bounds the distance in the plane. Numbers that are not finite
-// are left open but for the questions whether they are: C++ leaves their parts open too.
+// A complex Number holds its parts in x and y; `error` bounds the distance in the plane of those that are finite. What
+// works part by part says each part of numbers that are not finite; products and functions leave them open, as C++
+// does, and of quotients only says which are infinite.
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 
 #include "tests/fuzz/reference.h"
 
@@ -52,7 +54,30 @@ Number product(DType type, const Number& a, const Number& b) {
   return computed(type, value_of(a) * value_of(b), left * b.error + right * a.error + a.error * b.error, 4);
 }
 
+/// Part by part, of operands that need not be finite.
+Number sum_of_parts(DType type, const Number& a, const Number& b, Real sign) {
+  const auto finite = [](Real x) { return std::isfinite(x) ? x : 0; };
+  const Complex z = value_of(a) + sign * value_of(b);
+  Number n = computed(type, {finite(z.real()), finite(z.imag())}, a.error + b.error, 2);
+  n.x = z.real(), n.y = z.imag();
+  return n;
+}
+
+Number infinite_quotient(const Number& a, const Number& b) {
+  Number n = unknown();
+  const bool infinite = std::isinf(a.x) || std::isinf(a.y);
+  n.infinite = infinite && is_finite(b) && std::abs(value_of(b)) > 4 * b.error;
+  return n;
+}
+
+bool has_nan(const Number& n) { return std::isnan(n.x) || std::isnan(n.y); }
+bool has_infinity(const Number& n) { return std::isinf(n.x) || std::isinf(n.y); }
+
 Number equal(const Number& a, const Number& b, bool wanted) {
+  if (!is_finite(a) || !is_finite(b)) {
+    if (a.error > 0 || b.error > 0) return unknown();
+    return truth((a.x == b.x && a.y == b.y) == wanted);
+  }
   const Real distance = std::abs(value_of(a) - value_of(b)), error = a.error + b.error;
   if (error > 0 && distance <= 2 * error) return unknown();
   return truth((distance == 0) == wanted);
@@ -104,13 +129,18 @@ Number function(Op op, DType type, const Number& a) {
 }
 
 Number real_of_complex(Op op, DType type, const Number& a) {
+  if (!is_finite(a) && (op == Op::abs || op == Op::arg)) {
+    Number n;
+    n.x = has_infinity(a) ? std::numeric_limits<Real>::infinity() : std::nanl("");
+    return op == Op::abs ? n : unknown();
+  }
   const Real magnitude = std::abs(value_of(a));
   switch (op) {
     case Op::real:
     case Op::imag: {
       Number n;
       n.x = op == Op::real ? a.x : a.y;
-      n.error = a.error;
+      n.error = std::isfinite(n.x) ? a.error : 0;
       return n;
     }
     case Op::abs:
@@ -141,14 +171,17 @@ Real tree_units(std::size_t n) { return 3 + std::ceil(std::log2(static_cast<Real
 
 Number sum(const Values& values, DType type) {
   const Real u = unit_roundoff(kiln::real_of(type));
-  Complex total = 0;
+  Complex total = 0, finite = 0;
   Real magnitude = 0, error = 0;
+  const auto size = [](Real x) { return std::isfinite(x) ? std::fabs(x) : 0; };
   for (const Number& v : values) {
     total += value_of(v);
-    magnitude += std::fabs(v.x) + std::fabs(v.y);
+    magnitude += size(v.x) + size(v.y);
     error += v.error;
   }
-  Number n = computed(type, total, error + tree_units(values.size()) * u * magnitude, 0);
+  finite = {std::isfinite(total.real()) ? total.real() : 0, std::isfinite(total.imag()) ? total.imag() : 0};
+  Number n = computed(type, finite, error + tree_units(values.size()) * u * magnitude, 0);
+  n.x = total.real(), n.y = total.imag();
   n.unknown = n.unknown || magnitude > largest(kiln::real_of(type));
   return n;
 }
@@ -210,12 +243,16 @@ void put(std::vector<unsigned char>& bytes, T x, T y) {
 
 Number complex_operation(Op op, DType operand_type, DType result_type, const Number* v) {
   const Number &a = v[0], &b = v[1];
-  if (!is_finite(a) || (op != Op::neg && !is_finite(b))) return unknown();
   switch (op) {
     case Op::add:
-      return computed(result_type, value_of(a) + value_of(b), a.error + b.error, 2);
     case Op::sub:
-      return computed(result_type, value_of(a) - value_of(b), a.error + b.error, 2);
+      return sum_of_parts(result_type, a, b, op == Op::add ? 1 : -1);
+    default:
+      break;
+  }
+  const bool two = op == Op::mul || op == Op::div;
+  if (two && (!is_finite(a) || !is_finite(b))) return op == Op::div ? infinite_quotient(a, b) : unknown();
+  switch (op) {
     case Op::mul:
       return product(result_type, a, b);
     case Op::div:
@@ -231,16 +268,18 @@ Number complex_operation(Op op, DType operand_type, DType result_type, const Num
       return n;
     }
     case Op::isnan:
-      return truth(false);
+      return truth(has_nan(a));
+    case Op::isinf:
+      return truth(has_infinity(a));
     case Op::isfinite:
-      return truth(true);
+      return truth(is_finite(a));
     case Op::real:
     case Op::imag:
     case Op::abs:
     case Op::arg:
       return real_of_complex(op, result_type, a);
     default:
-      return function(op, operand_type, a);
+      return is_finite(a) ? function(op, operand_type, a) : unknown();
   }
 }
 
@@ -254,19 +293,23 @@ Number complex_stored(const Number& value, DType type) {
   const DType part = kiln::real_of(type);
   Number x = value, y = value;
   y.x = value.y;
+  if (!std::isfinite(x.x)) x.error = 0;
+  if (!std::isfinite(y.x)) y.error = 0;
   x = stored(x, part), y = stored(y, part);
   Number n = value;
   n.x = x.x, n.y = y.x;
   n.error = std::max(x.error, y.error) * 1.5L;
-  n.unknown = value.unknown || x.unknown || y.unknown || !is_finite(n);
+  n.unknown = value.unknown || x.unknown || y.unknown;
   return n;
 }
 
 Number complex_reduction(Function function, const Values& values, DType type, int ddof) {
   if (function == Function::any || function == Function::all || function == Function::count_nonzero)
     return count_true(function, values);
-  const auto is_open = [](const Number& v) { return v.unknown || !is_finite(v); };
+  const auto is_open = [](const Number& v) { return v.unknown; };
   if (std::any_of(values.begin(), values.end(), is_open)) return unknown();
+  const bool all_finite = std::all_of(values.begin(), values.end(), is_finite);
+  if (!all_finite && function != Function::sum) return unknown();
   switch (function) {
     case Function::sum:
       return sum(values, type);
@@ -292,10 +335,17 @@ Number put_complex(std::vector<unsigned char>& bytes, DType type, double x, doub
 }
 
 bool complex_agrees(const Number& expected, DType type, const unsigned char* bytes) {
+  const Number got = complex_element(type, bytes);
+  if (expected.infinite) return has_infinity(got);
+  if (expected.unknown) return true;
   const Number want = complex_stored(expected, type);
   if (want.unknown) return true;
-  const Number got = complex_element(type, bytes);
-  return std::abs(value_of(got) - value_of(want)) <= want.error;
+  if (is_finite(want)) return std::abs(value_of(got) - value_of(want)) <= want.error;
+  const auto part_agrees = [&](Real x, Real wanted) {
+    if (std::isnan(wanted)) return std::isnan(x);
+    return x == wanted || std::fabs(x - wanted) <= want.error;
+  };
+  return part_agrees(got.x, want.x) && part_agrees(got.y, want.y);
 }
 
 Number complex_element(DType type, const unsigned char* bytes) {

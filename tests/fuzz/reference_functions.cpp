@@ -40,12 +40,14 @@ Number angle(DType type, const Number& y, const Number& x) {
   const Real radius = std::hypot(y.x, x.x), error = y.error + x.error;
   // On the branch cut the sign of a zero decides, which errors do not tell.
   if (x.x <= x.error && std::fabs(y.x) <= y.error) return unknown();
+  if ((x.x == 0 && !x.sign) || (y.x == 0 && !y.sign)) return unknown();
   if (error > 0 && !(radius > 4 * error)) return unknown();
   return computed(type, std::atan2(y.x, x.x), error > 0 ? error / (radius - 2 * error) : 0, 4);
 }
 
 Number power(DType type, const Number& a, const Number& b) {
   const Real value = std::pow(a.x, b.x);
+  if (a.x == 0 && !a.sign && b.x < 0) return unknown();  // which infinity?
   if (a.error == 0 && b.error == 0) return computed(type, value, 0, 8);
   if (may_be_negative(a) || a.x <= 0 || !std::isfinite(value)) return unknown();
   const Real relative = std::fabs(b.x) * a.error / (a.x - a.error) + (std::fabs(std::log(a.x)) + 1) * b.error;
@@ -57,7 +59,7 @@ Number one_operand(Op op, DType type, const Number& a) {
   const Real x = a.x, e = std::isinf(a.x) ? 0 : a.error;
   switch (op) {
     case Op::rsqrt:
-      if (may_be_negative(a)) return unknown();
+      if (may_be_negative(a) || (x == 0 && !a.sign)) return unknown();
       return computed(type, 1 / std::sqrt(x), e > 0 ? e / (x * std::sqrt(x)) : 0, 4);
     case Op::cbrt:
       if (may_vanish(a)) return unknown();

@@ -42,19 +42,18 @@ Number compare(Op op, const Number& a, const Number& b) {
   }
 }
 
+/// fmin and fmax may give either of two zeros.
 Number extreme(Op op, const Number& a, const Number& b) {
   const bool propagates = op == Op::minimum || op == Op::maximum, larger = op == Op::maximum || op == Op::fmax;
-  if (std::isnan(a.x) && std::isnan(b.x)) return a;
-  if (std::isnan(a.x)) return propagates ? a : b;
-  if (std::isnan(b.x)) return propagates ? b : a;
-  Number n = (larger ? a.x >= b.x : a.x <= b.x) ? a : b;
-  n.error = std::max(std::isinf(a.x) ? 0 : a.error, std::isinf(b.x) ? 0 : b.error);
-  if (std::isinf(n.x)) n.error = 0;
+  if (!propagates && std::isnan(a.x) != std::isnan(b.x)) return std::isnan(a.x) ? b : a;
+  Number n = extreme_of(a, b, larger);
+  if (!propagates && a.x == 0 && b.x == 0) n.sign = n.sign && std::signbit(a.x) == std::signbit(b.x);
   return n;
 }
 
 Number quotient(DType type, const Number& a, const Number& b) {
   const Real q = a.x / b.x;
+  if (b.x == 0 && !b.sign && a.x != 0 && !std::isnan(a.x)) return unknown();  // which infinity?
   if (b.error > 0 && std::fabs(b.x) <= 2 * b.error) return unknown();
   if (!std::isfinite(q)) return computed(type, q, a.error + b.error, 1);
   return computed(type, q, (a.error + std::fabs(q) * b.error) / (std::fabs(b.x) - b.error), 4);
@@ -139,6 +138,7 @@ Number floating(Op op, DType type, const Number* v) {
     case Op::relu: {
       Number n = a;
       if (a.x < 0) n.x = 0;
+      n.sign = false;
       return n;
     }
     case Op::floor:
@@ -319,13 +319,14 @@ Number apply_operation(Op op, DType operand_type, DType result_type, const Numbe
     if (v[0].unknown) return unknown();
     return v[0].i != 0 ? v[1] : v[2];
   }
+  if (v[0].infinite && op == Op::isfinite) return truth(false);
   if (v[0].unknown || v[1].unknown || v[2].unknown) return unknown();
   if (kiln::is_complex(operand_type)) return complex_operation(op, operand_type, result_type, v);
   if (operand_type == DType::b1) return boolean(op, v);
   if (kiln::is_floating(operand_type)) {
     const DType type = result_type == DType::b1 ? operand_type : result_type;
     const std::optional<Number> rarer = rarer_floating(op, type, v);
-    return rarer ? *rarer : floating(op, type, v);
+    return with_zeros(op, operands, rarer ? *rarer : floating(op, type, v));
   }
   const std::optional<Number> rarer = rarer_integer(op, operand_type, v);
   return rarer ? *rarer : integer(op, operand_type, v);
@@ -350,6 +351,7 @@ Number convert(const Number& value, DType from, DType to) {
     return n;
   }
   n.x = from == DType::b1 ? value.i : integer_value(value.i, from);
+  n.sign = true;
   return stored(n, to);
 }
 

@@ -4,6 +4,7 @@
 // Algorithms, 4.2); two units more are allowed for the roundings around it.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/fuzz/reference.h"
 
@@ -37,71 +38,21 @@ Number of_value(Real x) {
   return n;
 }
 
-/// The order of the terms is free, so a partial sum may hold any of them: it is as large as all positive or all
-/// negative ones together, and overflows only if those do. An infinity stays unless the others overflow to the opposite
-/// one.
 Number sum(const Values& values, DType type) {
-  const DType compute = computing_type(type);
-  const Real u = unit_roundoff(compute);
-  Real total = 0, positive = 0, negative = 0, error = 0;
-  for (const Number& v : values) {
-    total += v.x;
-    if (!std::isfinite(v.x)) continue;
-    (v.x > 0 ? positive : negative) += std::fabs(v.x);
-    error += v.error;
-  }
-  if (std::isnan(total)) return of_value(total);
-  const Real magnitude = positive + negative, reach = tree_units(values.size()) * u * magnitude + error;
-  const bool may_rise = positive + reach >= largest(compute), may_fall = negative + reach >= largest(compute);
-  if (std::isinf(total)) return (total > 0 ? may_fall : may_rise) ? unknown() : of_value(total);
-  if (may_rise || may_fall) {
-    const bool must = std::min(positive, negative) == 0 && magnitude - reach > largest(compute) * (1 + u);
-    return must ? of_value(std::copysign(std::numeric_limits<Real>::infinity(), total)) : unknown();
-  }
-  Number n = of_value(total);
-  n.error = reach + least(compute);
-  return n;
+  RunningSum total;
+  for (const Number& v : values) total.add(v);
+  return total.value(type);
 }
 
-/// The order of the factors is free, so a partial product may be as large as all factors above 1 together, and as small
-/// as all below 1: where neither end of the range is passed, every order gives the same up to rounding. Where one is,
-/// infinities and zeros may meet, or a product of zero or infinity may be neither.
 Number prod(const Values& values, DType type) {
-  const DType compute = computing_type(type);
-  const Real u = unit_roundoff(compute), highest = compute == DType::f32 ? 127 : 1023;
-  Real up = 0, down = 0, total = 1, high = 1;
-  bool has_infinity = false, has_zero = false, may_be_zero = false, is_negative = false;
-  for (const Number& v : values) {
-    if (std::isnan(v.x)) return v;
-    is_negative = is_negative != std::signbit(v.x);
-    total *= v.x;
-    has_infinity = has_infinity || std::isinf(v.x), has_zero = has_zero || (v.x == 0 && v.error == 0);
-    may_be_zero = may_be_zero || std::fabs(v.x) <= v.error;
-    if (std::isinf(v.x) || v.x == 0) continue;
-    high *= (std::fabs(v.x) + v.error) * (1 + u);
-    up += std::max<Real>(0, std::log2(std::fabs(v.x) + v.error));
-    down += std::max<Real>(0, -std::log2(std::max(std::fabs(v.x) - v.error, Real{0x1p-16000L})));
-  }
-  if (has_infinity && has_zero) return of_value(std::nanl(""));
-  const bool overflows = up > highest - 1, underflows = down > highest - 2;
-  if (has_infinity) return underflows || may_be_zero ? unknown() : of_value(total);
-  if (has_zero) return overflows ? unknown() : of_value(is_negative ? -0.0L : 0.0L);
-  if (overflows || (underflows && !may_be_zero)) return unknown();
-  Number n = of_value(total);
-  n.error = high - std::fabs(total) + 4 * u * std::fabs(total) + least(compute);
-  if (may_be_zero) n.error = high + std::fabs(total) + least(compute);
-  return n;
+  RunningProduct total;
+  for (const Number& v : values) total.add(v, type);
+  return total.value(type);
 }
 
 Number extreme(const Values& values, bool larger) {
   Number n = values[0];
-  Real error = 0;
-  for (const Number& v : values) {
-    if (std::isnan(v.x)) return v;
-    if (larger ? v.x > n.x : v.x < n.x) n = v;
-    error = std::max(error, v.error);
-  }
-  n.error = std::isinf(n.x) ? 0 : error;
+  for (std::size_t i = 1; i < values.size() && !std::isnan(n.x); ++i) n = extreme_of(n, values[i], larger);
   return n;
 }
 
@@ -125,6 +76,7 @@ Number position(const Values& values, bool larger) {
 
 Number scaled(const Number& total, Real n, DType type) {
   const Real x = total.x / n;
+  if (total.x == 0 && total.error == 0 && n > 0) return total;
   return bounded(
       x, total.error / n + 2 * unit_roundoff(computing_type(type)) * std::fabs(x) + least(computing_type(type)), type);
 }
@@ -282,12 +234,85 @@ Number reduce(Function function, const Values& values, DType type, int ddof) {
   return of_floats(function, as_floats, DType::f64, ddof);
 }
 
-void scan(Function function, Values& values, DType type) {
-  Values seen;
-  for (Number& v : values) {
-    seen.push_back(v);
-    v = reduce(function, seen, type, 0);
+/// The order of the terms is free, so a partial sum may hold any of them: it is as large as all positive or all
+/// negative ones together, and overflows only if those do. An infinity stays unless the others overflow to the opposite
+/// one.
+void RunningSum::add(const Number& v) {
+  ++count_;
+  total_ += v.x;
+  zeros_ = zeros_ && v.x == 0 && v.error == 0 && v.sign;
+  negative_zeros_ = negative_zeros_ && std::signbit(v.x);
+  if (!std::isfinite(v.x)) return;
+  (v.x > 0 ? positive_ : negative_) += std::fabs(v.x);
+  error_ += v.error;
+}
+
+Number RunningSum::value(DType type, bool one_by_one) const {
+  const DType compute = computing_type(type);
+  const Real u = unit_roundoff(compute), units = one_by_one ? static_cast<Real>(count_) : tree_units(count_);
+  if (std::isnan(total_)) return of_value(total_);
+  if (zeros_) {
+    Number zero = of_value(count_ > 0 && negative_zeros_ ? -0.0L : 0.0L);
+    zero.sign = true;
+    return zero;
   }
+  const Real magnitude = positive_ + negative_, reach = units * u * magnitude + error_;
+  const bool may_rise = positive_ + reach >= largest(compute), may_fall = negative_ + reach >= largest(compute);
+  if (std::isinf(total_)) return (total_ > 0 ? may_fall : may_rise) ? unknown() : of_value(total_);
+  if (may_rise || may_fall) {
+    const bool must = std::min(positive_, negative_) == 0 && magnitude - reach > largest(compute) * (1 + u);
+    return must ? of_value(std::copysign(std::numeric_limits<Real>::infinity(), total_)) : unknown();
+  }
+  Number n = of_value(total_);
+  n.error = reach + least(compute);
+  return n;
+}
+
+/// The order of the factors is free, so a partial product may be as large as all factors above 1 together, and as small
+/// as all below 1: where neither end of the range is passed, every order gives the same up to rounding. Where one is,
+/// infinities and zeros may meet, or a product of zero or infinity may be neither.
+void RunningProduct::add(const Number& v, DType type) {
+  has_nan_ = has_nan_ || std::isnan(v.x);
+  if (has_nan_) return;
+  is_negative_ = is_negative_ != std::signbit(v.x);
+  signs_ = signs_ && v.error == 0 && (v.x != 0 || v.sign);
+  total_ *= v.x;
+  has_infinity_ = has_infinity_ || std::isinf(v.x), has_zero_ = has_zero_ || (v.x == 0 && v.error == 0);
+  may_be_zero_ = may_be_zero_ || std::fabs(v.x) <= v.error;
+  if (std::isinf(v.x) || v.x == 0) return;
+  high_ *= (std::fabs(v.x) + v.error) * (1 + unit_roundoff(computing_type(type)));
+  up_ += std::max<Real>(0, std::log2(std::fabs(v.x) + v.error));
+  down_ += std::max<Real>(0, -std::log2(std::max(std::fabs(v.x) - v.error, Real{0x1p-16000L})));
+}
+
+Number RunningProduct::value(DType type) const {
+  const DType compute = computing_type(type);
+  const Real u = unit_roundoff(compute), highest = compute == DType::f32 ? 127 : 1023;
+  if (has_nan_ || (has_infinity_ && has_zero_)) return of_value(std::nanl(""));
+  const bool overflows = up_ > highest - 1, underflows = down_ > highest - 2;
+  if (has_infinity_) return underflows || may_be_zero_ ? unknown() : of_value(total_);
+  if (has_zero_) {
+    Number zero = of_value(is_negative_ ? -0.0L : 0.0L);
+    zero.sign = signs_;
+    return overflows ? unknown() : zero;
+  }
+  if (overflows || (underflows && !may_be_zero_)) return unknown();
+  Number n = of_value(total_);
+  n.error = high_ - std::fabs(total_) + 4 * u * std::fabs(total_) + least(compute);
+  if (may_be_zero_) n.error = high_ + std::fabs(total_) + least(compute);
+  return n;
+}
+
+Number extreme_of(const Number& a, const Number& b, bool larger) {
+  if (std::isnan(a.x) || std::isnan(b.x)) return std::isnan(a.x) ? a : b;
+  Number n = (larger ? a.x >= b.x : a.x <= b.x) ? a : b;
+  if (a.x == 0 && b.x == 0) {  // -0 < +0
+    n.sign = a.sign && b.sign;
+    n.x = std::signbit(a.x) == larger ? b.x : a.x;
+  }
+  const auto error = [](const Number& v) { return std::isinf(v.x) ? 0 : v.error; };
+  n.error = std::isinf(n.x) ? 0 : std::max(error(a), error(b));
+  return n;
 }
 
 }  // namespace fuzz

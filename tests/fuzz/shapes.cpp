@@ -23,6 +23,31 @@ std::int64_t ravel(const Shape& index, const Shape& shape) {
   return number;
 }
 
+/// Elements between neighbours along each axis, in C order.
+Shape strides_of(const Shape& shape) {
+  Shape strides(shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0; stride *= shape[axis]) strides[axis] = stride;
+  return strides;
+}
+
+/// Elements at `strides` from `offset` on, in C order of `shape`.
+std::vector<std::int64_t> strided(const Shape& shape, const Shape& strides, std::int64_t offset) {
+  const std::int64_t n = count(shape);
+  std::vector<std::int64_t> source(static_cast<std::size_t>(n));
+  Shape index(shape.size());
+  for (std::int64_t& element : source) {
+    element = offset;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      offset += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      offset -= strides[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+  return source;
+}
+
 /// First element, step and length of one slice item by Python's rules.
 struct Range {
   std::int64_t start = 0, step = 1, length = 0;
@@ -43,29 +68,21 @@ Range range_of(const std::int64_t* item, std::int64_t extent) {
 
 Mapping sliced(const View& view, const Shape& from) {
   Mapping result;
-  std::vector<Range> ranges;
-  std::vector<bool> dropped;
+  const Shape steps = strides_of(from);
+  Shape strides;
+  std::int64_t offset = 0;
   for (std::size_t axis = 0; axis < from.size(); ++axis) {
     const std::int64_t* item = 4 * axis < view.numbers.size() ? &view.numbers[4 * axis] : nullptr;
-    const bool is_index = item && (item[0] & kiln::detail::slice_is_index) != 0;
-    if (is_index) {
-      ranges.push_back({item[1] < 0 ? item[1] + from[axis] : item[1], 1, 1});
-    } else {
-      ranges.push_back(item ? range_of(item, from[axis]) : Range{0, 1, from[axis]});
-      result.shape.push_back(ranges.back().length);
+    if (item && (item[0] & kiln::detail::slice_is_index) != 0) {
+      offset += (item[1] < 0 ? item[1] + from[axis] : item[1]) * steps[axis];
+      continue;
     }
-    dropped.push_back(is_index);
+    const Range range = item ? range_of(item, from[axis]) : Range{0, 1, from[axis]};
+    offset += range.start * steps[axis];
+    result.shape.push_back(range.length);
+    strides.push_back(range.step * steps[axis]);
   }
-  for (std::int64_t i = 0; i < count(result.shape); ++i) {
-    const Shape index = unravel(i, result.shape);
-    Shape source;
-    std::size_t next = 0;
-    for (std::size_t axis = 0; axis < from.size(); ++axis) {
-      const std::int64_t position = dropped[axis] ? 0 : index[next++];
-      source.push_back(ranges[axis].start + position * ranges[axis].step);
-    }
-    result.source.push_back(ravel(source, from));
-  }
+  result.source = strided(result.shape, strides, offset);
   return result;
 }
 
@@ -99,15 +116,11 @@ bool broadcast(Shape& into, const Shape& other) {
 }
 
 std::vector<std::int64_t> broadcast_source(const Shape& from, const Shape& shape) {
-  std::vector<std::int64_t> source;
-  for (std::int64_t i = 0; i < count(shape); ++i) {
-    const Shape index = unravel(i, shape);
-    Shape own(index.end() - static_cast<std::ptrdiff_t>(from.size()), index.end());
-    for (std::size_t axis = 0; axis < from.size(); ++axis)
-      if (from[axis] == 1) own[axis] = 0;
-    source.push_back(ravel(own, from));
-  }
-  return source;
+  const Shape own = strides_of(from);
+  Shape strides(shape.size());
+  for (std::size_t axis = 0; axis < from.size(); ++axis)
+    if (from[axis] != 1) strides[shape.size() - from.size() + axis] = own[axis];
+  return strided(shape, strides, 0);
 }
 
 Mapping apply_view(const View& view, const Shape& from) {
@@ -136,26 +149,27 @@ Mapping apply_view(const View& view, const Shape& from) {
       break;
     }
     case ViewKind::transpose: {
-      for (const std::int64_t axis : numbers) result.shape.push_back(from[static_cast<std::size_t>(axis)]);
-      for (std::int64_t i = 0; i < count(result.shape); ++i) {
-        const Shape index = unravel(i, result.shape);
-        Shape source(rank);
-        for (std::size_t axis = 0; axis < rank; ++axis) source[static_cast<std::size_t>(numbers[axis])] = index[axis];
-        result.source.push_back(ravel(source, from));
+      const Shape own = strides_of(from);
+      Shape strides;
+      for (const std::int64_t axis : numbers) {
+        result.shape.push_back(from[static_cast<std::size_t>(axis)]);
+        strides.push_back(own[static_cast<std::size_t>(axis)]);
       }
+      result.source = strided(result.shape, strides, 0);
       return result;
     }
-    case ViewKind::flip:
+    case ViewKind::flip: {
       result.shape = from;
-      for (std::int64_t i = 0; i < count(from); ++i) {
-        Shape index = unravel(i, from);
-        for (const std::int64_t axis : numbers) {
-          auto& position = index[static_cast<std::size_t>(axis)];
-          position = from[static_cast<std::size_t>(axis)] - 1 - position;
-        }
-        result.source.push_back(ravel(index, from));
+      Shape strides = strides_of(from);
+      std::int64_t offset = 0;
+      for (const std::int64_t axis : numbers) {
+        std::int64_t& stride = strides[static_cast<std::size_t>(axis)];
+        offset += stride * (from[static_cast<std::size_t>(axis)] - 1);
+        stride = -stride;
       }
+      result.source = strided(from, strides, offset);
       return result;
+    }
     case ViewKind::shift:
       return shifted(view, from);
   }

@@ -100,7 +100,9 @@ bool simplify_an_operand(Program& program, const Check& check) {
 }  // namespace
 
 Program shrink(Program program, const Check& check) {
-  program = pruned(program);
+  const Program needed = pruned(program);
+  if (check(needed).empty()) return program;  // what nothing needs is part of it
+  program = needed;
   for (int rounds = 0; rounds < 200; ++rounds) {
     if (!drop_an_output(program, check) && !drop_a_node(program, check) && !simplify_an_operand(program, check)) break;
   }

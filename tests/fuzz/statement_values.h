@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <complex>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -71,6 +72,41 @@ inline std::string list_text(const std::vector<std::int64_t>& numbers) {
   std::string text;
   for (const std::int64_t n : numbers) text += (text.empty() ? "" : ", ") + std::to_string(n);
   return "{" + text + "}";
+}
+
+template <class T>
+constexpr const char* cpp_name() {
+  if constexpr (std::is_same_v<T, kl::half>) return "kl::half";
+  if constexpr (std::is_same_v<T, kl::bfloat16>) return "kl::bfloat16";
+  if constexpr (std::is_same_v<T, float>) return "float";
+  if constexpr (std::is_same_v<T, double>) return "double";
+  if constexpr (std::is_same_v<T, std::complex<float>>) return "std::complex<float>";
+  if constexpr (std::is_same_v<T, std::int8_t>) return "std::int8_t";
+  if constexpr (std::is_same_v<T, std::int16_t>) return "std::int16_t";
+  if constexpr (std::is_same_v<T, std::int32_t>) return "std::int32_t";
+  if constexpr (std::is_same_v<T, std::int64_t>) return "std::int64_t";
+  if constexpr (std::is_same_v<T, std::uint8_t>) return "std::uint8_t";
+  if constexpr (std::is_same_v<T, std::uint16_t>) return "std::uint16_t";
+  return "std::uint32_t";
+}
+
+/// The line of a program that makes an array; of many values the first ones.
+template <class T>
+std::string array_line(const char* name, const std::vector<T>& values, const std::vector<std::int64_t>& shape) {
+  constexpr std::size_t most = 64;
+  std::string list;
+  for (std::size_t i = 0; i < values.size() && i < most; ++i) {
+    if constexpr (is_complex_type<T>) {
+      list += fmt::format("{}{{{}, {}}}", i > 0 ? ", " : "", values[i].real(), values[i].imag());
+    } else if constexpr (is_real_float<T>) {
+      list += fmt::format("{}{}({})", i > 0 ? ", " : "", cpp_name<T>(), static_cast<double>(real(values[i])));
+    } else {
+      list += fmt::format("{}{}", i > 0 ? ", " : "", static_cast<std::int64_t>(values[i]));
+    }
+  }
+  if (values.size() > most) list += fmt::format(", ... of {}", values.size());
+  return fmt::format("kl::Array<{0}> {1} = kl::from_host(std::vector<{0}>{{{2}}}, {3});\n", cpp_name<T>(), name, list,
+                     list_text(shape));
 }
 
 inline std::int64_t product_of(const std::vector<std::int64_t>& shape) {

@@ -9,13 +9,15 @@
 namespace fuzz {
 
 /// Each runs one random case on the current device and compares with loops. Empty when all is well, else what was run,
-/// with its sizes and types, and what differs.
+/// with its sizes and types, what differs, and the program.
 std::string check_scatter(Random random);
 std::string check_counts(Random random);  ///< bincount, histogram
 std::string check_ufunc(Random random);
 std::string check_call(Random random);  ///< gufuncs that take by index, user functions of several statements
 
-/// One of them.
-std::string check_statement(std::uint64_t seed);
+/// One of them, of sizes of at most `limit`.
+std::string check_statement(std::uint64_t seed, int limit = 1 << 30);
+/// The same for the least limit at which something still differs.
+std::string shrink_statement(std::uint64_t seed);
 
 }  // namespace fuzz

@@ -29,13 +29,15 @@ std::string differing(const std::string& what, const std::vector<T>& got, const 
 
 // A function that is associative and commutative, but none that kiln knows: modulo 2^32 it is exact.
 const auto twist = kl::ufunc([](auto a, auto b) { return a + b + a * b; });
+const char* const twist_text = "[](auto a, auto b) { return a + b + a * b; }";
 std::uint32_t twisted(std::uint32_t a, std::uint32_t b) { return a + b + a * b; }
 // Associative, but not commutative: of the later of two that are not negative.
 const auto later = kl::ufunc([](auto a, auto b) { return kl::where(b < 0, a, b); });
+const char* const later_text = "[](auto a, auto b) { return kl::where(b < 0, a, b); }";
 
 std::string reduceat(Random& random) {
-  const std::int64_t n = 1 + random.below(random.chance(50) ? 40 : 4000), rows = 1 + random.below(3);
-  const std::int64_t stretches = 1 + random.below(random.chance(50) ? 10 : 600);
+  const std::int64_t n = 1 + random.size_below(random.chance(50) ? 40 : 4000), rows = 1 + random.size_below(3);
+  const std::int64_t stretches = 1 + random.size_below(random.chance(50) ? 10 : 600);
   std::vector<std::uint32_t> x;
   Ints y, starts;
   for (std::int64_t i = 0; i < rows * n; ++i) {
@@ -62,13 +64,18 @@ std::string reduceat(Random& random) {
   const std::string what = fmt::format("reduceat of {} stretches of {} x {}", stretches, rows, n);
   const kl::Array<std::int32_t> at = kl::from_host(starts);
   const auto got = twist.reduceat(kl::from_host(x, {rows, n}), at).to_host();
-  if (got != want) return what + " differs";
-  return later.reduceat(kl::from_host(y, {rows, n}), at).to_host() == want_later ? "" : what + " in order differs";
+  const auto program = [&](const char* function, const std::string& values) {
+    return fmt::format("\nauto f = kl::ufunc({});\n{}{}f.reduceat(x, at);", function, values,
+                       array_line("at", starts, {stretches}));
+  };
+  if (got != want) return what + " differs" + program(twist_text, array_line("x", x, {rows, n}));
+  if (later.reduceat(kl::from_host(y, {rows, n}), at).to_host() == want_later) return "";
+  return what + " in order differs" + program(later_text, array_line("x", y, {rows, n}));
 }
 
 std::string joined_at(Random& random) {
-  const std::int64_t n = 1 + random.below(random.chance(50) ? 10 : 3000),
-                     count = random.below(random.chance(50) ? 40 : 5000);
+  const std::int64_t n = 1 + random.size_below(random.chance(50) ? 10 : 3000),
+                     count = random.size_below(random.chance(50) ? 40 : 5000);
   std::vector<std::uint32_t> target, values;
   Ints places;
   for (std::int64_t i = 0; i < n; ++i) target.push_back(static_cast<std::uint32_t>(random.next()));
@@ -83,14 +90,17 @@ std::string joined_at(Random& random) {
   }
   kl::Array<std::uint32_t> to = kl::from_host(target);
   twist.at(to, kl::from_host(places), kl::from_host(values));
-  return to.to_host() == want ? "" : fmt::format("at of {} values in {} differs", count, n);
+  if (to.to_host() == want) return "";
+  return fmt::format("at of {} values in {} differs\nauto f = kl::ufunc({});\n{}{}{}f.at(to, places, values);", count,
+                     n, twist_text, array_line("to", target, {n}), array_line("places", places, {count}),
+                     array_line("values", values, {count}));
 }
 
 /// Loop axes in front of the items of two arguments, which broadcast.
 struct Loop {
   std::int64_t left = 1, right = 1, both = 1;
   explicit Loop(Random& random) {
-    both = 1 + random.below(9);
+    both = 1 + random.size_below(9);
     left = random.chance(25) ? 1 : both;
     right = random.chance(25) && left == both ? 1 : both;
   }
@@ -104,9 +114,16 @@ const auto centred_picks = kl::gufunc<"(m,n),(k)->(n)">([](auto a, auto i) {
   return kl::sum(kl::take(b, i, 0), 0);
 });
 
+const char* const items_text =
+    "auto rows = kl::gufunc<\"(m,n),(k)->(k,n)\">([](auto a, auto i) { return kl::take(a, i, 0) * 2.0; });\n"
+    "auto sums = kl::gufunc<\"(m),(k)->()\">(\n"
+    "    [](auto v, auto i) { return kl::sum(kl::take(v, i, 0)) / (1.0 + kl::sum(v * v)); });\n"
+    "auto centred = kl::gufunc<\"(m,n),(k)->(n)\">([](auto a, auto i) {\n"
+    "  return kl::sum(kl::take(a - kl::mean(a, 0, kl::keepdims), i, 0), 0);\n});\n";
+
 std::string items(Random& random) {
   const Loop loop(random);
-  const std::int64_t m = 1 + random.below(40), n = 1 + random.below(40), k = 1 + random.below(20);
+  const std::int64_t m = 1 + random.size_below(40), n = 1 + random.size_below(40), k = 1 + random.size_below(20);
   const Doubles a = random_values<double>(random, loop.left * m * n), v = random_values<double>(random, loop.left * m);
   std::vector<std::int64_t> at;
   for (std::int64_t i = 0; i < loop.right * k; ++i) at.push_back(random.below(static_cast<int>(2 * m)) - m);
@@ -135,7 +152,9 @@ std::string items(Random& random) {
   if (problem.empty()) problem = differing(what + ", sums", picked_sum(vectors, indices).to_host(), sums, 1e-12);
   if (problem.empty())
     problem = differing(what + ", centred", centred_picks(matrices, indices).to_host(), centred, 1e-9);
-  return problem;
+  if (problem.empty()) return problem;
+  return problem + "\n" + items_text + array_line("a", a, {loop.left, m, n}) + array_line("v", v, {loop.left, m}) +
+         array_line("i", at, {loop.right, k}) + "rows(a, i), sums(v, i), centred(a, i);";
 }
 
 /// Steps of an iteration that ends by itself.
@@ -156,23 +175,24 @@ std::int32_t digits(std::int32_t x, std::int32_t base) {
   return sum;
 }
 
+const char* const iterate_text =
+    "float v = x;\n"
+    "int steps = 0;\n"
+    "while (fabsf(v) < limit && steps < 12) {\n"
+    "  v = __fadd_rn(__fmul_rn(v, 1.5f), 0.25f);\n"
+    "  ++steps;\n"
+    "}\n"
+    "if (steps % 2 == 1) v = -v;\n"
+    "return v + float(steps);";
+const char* const digits_text =
+    "int sum = 0;\nfor (unsigned rest = x; rest != 0; rest /= unsigned(base)) sum += rest % unsigned(base);\n"
+    "return sum;";
+
 std::string functions(Random& random) {
-  const auto iterate = kl::function<float(float, float)>("iterate", {"x", "limit"},
-                                                         "float v = x;\n"
-                                                         "int steps = 0;\n"
-                                                         "while (fabsf(v) < limit && steps < 12) {\n"
-                                                         "  v = __fadd_rn(__fmul_rn(v, 1.5f), 0.25f);\n"
-                                                         "  ++steps;\n"
-                                                         "}\n"
-                                                         "if (steps % 2 == 1) v = -v;\n"
-                                                         "return v + float(steps);",
-                                                         iterated);
-  const auto digit_sum = kl::function<std::int32_t(std::int32_t, std::int32_t)>(
-      "digit_sum", {"x", "base"},
-      "int sum = 0;\nfor (unsigned rest = x; rest != 0; rest /= unsigned(base)) sum += rest % unsigned(base);\n"
-      "return sum;",
-      digits);
-  const std::int64_t rows = 1 + random.below(50), columns = 1 + random.below(300);
+  const auto iterate = kl::function<float(float, float)>("iterate", {"x", "limit"}, iterate_text, iterated);
+  const auto digit_sum =
+      kl::function<std::int32_t(std::int32_t, std::int32_t)>("digit_sum", {"x", "base"}, digits_text, digits);
+  const std::int64_t rows = 1 + random.size_below(50), columns = 1 + random.size_below(300);
   const Floats x = random_values<float>(random, rows * columns), limits = random_values<float>(random, columns);
   const Ints numbers = random_values<std::int32_t>(random, rows * columns);
   const std::int32_t base = 2 + random.below(30);
@@ -198,7 +218,13 @@ std::string functions(Random& random) {
     const kl::Array<std::int32_t> all = digit_sum(ns, base), most = kl::max(digit_sum(ns, base) - 3, 1);
     if (all.to_host() != digit_sums || most.to_host() != largest) problem = what + ", digits differ";
   }
-  return problem;
+  if (problem.empty()) return problem;
+  return fmt::format(
+      "{}\nauto iterate = kl::function<float(float, float)>(\"iterate\", {{\"x\", \"limit\"}}, R\"({})\", ...);\n"
+      "auto digits = kl::function<int(int, int)>(\"digit_sum\", {{\"x\", \"base\"}}, R\"({})\", ...);\n{}{}{}"
+      "kl::sum(kl::cast<double>(iterate(x, limit)) * 0.5, 1), digits(n, {}), kl::max(digits(n, {}) - 3, 1);",
+      problem, iterate_text, digits_text, array_line("x", x, {rows, columns}), array_line("limit", limits, {columns}),
+      array_line("n", numbers, {rows, columns}), base, base);
 }
 
 }  // namespace
@@ -206,8 +232,17 @@ std::string functions(Random& random) {
 std::string check_ufunc(Random random) { return random.chance(60) ? reduceat(random) : joined_at(random); }
 std::string check_call(Random random) { return random.chance(60) ? items(random) : functions(random); }
 
-std::string check_statement(std::uint64_t seed) {
+std::string shrink_statement(std::uint64_t seed) {
+  for (int limit = 0; limit < 10000; limit = limit < 4 ? limit + 1 : limit + limit / 2) {
+    const std::string problem = check_statement(seed, limit);
+    if (!problem.empty()) return problem;
+  }
+  return check_statement(seed);
+}
+
+std::string check_statement(std::uint64_t seed, int limit) {
   Random random(seed);
+  random.limit_sizes(limit);
   try {
     switch (random.below(8)) {
       case 0:

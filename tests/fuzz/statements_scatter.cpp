@@ -88,16 +88,17 @@ struct Call {
 
   explicit Call(Random& random) {
     const int rank = 1 + random.below(3);
-    for (int a = 0; a < rank; ++a) shape.push_back(random.pick(std::vector<std::int64_t>{1, 2, 3, 5, 8, 17, 33, 100}));
+    for (int a = 0; a < rank; ++a)
+      shape.push_back(std::max(1, random.at_most_limit(random.pick(std::vector<int>{1, 2, 3, 5, 8, 17, 33, 100}))));
     axis = static_cast<std::size_t>(random.below(rank));
-    if (rank == 1 && random.chance(50)) shape[0] = 1 + random.below(3000);
+    if (rank == 1 && random.chance(50)) shape[0] = 1 + random.size_below(3000);
     while (product_of(shape) > 20000) *std::max_element(shape.begin(), shape.end()) /= 2;
     bins = shape[axis];
     inner = product_of(Extents(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end()));
     outer = product_of(shape) / (bins * inner);
     const std::int64_t most = std::max<std::int64_t>(1, 30000 / (outer * inner));
     const std::int64_t wanted = std::min<std::int64_t>(most, random.chance(50) ? 40 : 30000);
-    count = random.chance(3) ? 0 : 1 + random.below(static_cast<int>(wanted));
+    count = random.chance(3) ? 0 : 1 + random.size_below(static_cast<int>(wanted));
     way = is_complex_type<T> ? Way::add : static_cast<Way>(std::max(0, random.below(5) - 2));
     one = random.chance(15), transposed = rank == 2 && random.chance(30), unordered = random.chance(20);
     const bool crowded = random.chance(30);
@@ -130,12 +131,25 @@ struct Call {
     return want;
   }
 
+  Extents update_shape() const {
+    Extents extents = shape;
+    extents[axis] = count;
+    if (one) extents.assign(1, 1);
+    return extents;
+  }
+
+  /// As a program.
+  std::string text() const {
+    constexpr const char* names[] = {"add", "max", "min"};
+    return fmt::format("\n{}{}{}kl::scatter_{}({}, indices, updates, {}{});", array_line("target", start, shape),
+                       array_line("indices", places, {count}), array_line("updates", updates, update_shape()),
+                       names[static_cast<int>(way)], transposed ? "target.t().clone().t()" : "target", axis,
+                       unordered && way == Way::add ? ", kl::unordered" : "");
+  }
+
   std::vector<T> run() const {
-    Extents update_shape = shape;
-    update_shape[axis] = count;
-    if (one) update_shape.assign(1, 1);
     const kl::Array<I> indices = kl::from_host(places, {count});
-    const kl::Array<T> values = kl::from_host(updates, kl::Shape(update_shape));
+    const kl::Array<T> values = kl::from_host(updates, kl::Shape(update_shape()));
     kl::Array<T> target = kl::from_host(start, kl::Shape(shape));
     if (!transposed) {
       scatter<T>(target, indices, values, static_cast<int>(axis), way, unordered);
@@ -159,14 +173,15 @@ std::string scatter_of(Random& random, const char* type) {
                        static_cast<int>(call.way), call.count, type, list_text(call.shape), call.axis,
                        call.one ? ", one update" : "", call.transposed ? ", transposed" : "",
                        call.unordered ? ", unordered" : "", i, static_cast<double>(plane(got[i]).real()),
-                       static_cast<double>(expected));
+                       static_cast<double>(expected)) +
+           call.text();
   }
   return {};
 }
 
 template <class X, class C>
 std::string histogram_of(Random& random, const char* type) {
-  const int bins = 1 + random.below(random.chance(70) ? 20 : 2000), count = random.below(5000);
+  const int bins = 1 + random.size_below(random.chance(70) ? 20 : 2000), count = random.size_below(5000);
   const double low = (random.below(17) - 12) / 4.0, high = low + (1 + random.below(40)) / 8.0;
   const std::vector<X> values = random_values<X>(random, count);
   const C first = static_cast<C>(low), last = static_cast<C>(high), step = (last - first) / static_cast<C>(bins);
@@ -183,21 +198,24 @@ std::string histogram_of(Random& random, const char* type) {
   for (std::size_t i = 0; i < want.size(); ++i) {
     if (got[i] == want[i]) continue;
     return fmt::format("histogram of {} {} in {} parts of [{}, {}]: part {} has {}, expected {}", count, type, bins,
-                       low, high, i, got[i], want[i]);
+                       low, high, i, got[i], want[i]) +
+           fmt::format("\n{}kl::histogram(x, {}, {}, {});", array_line("x", values, {count}), bins, low, high);
   }
   return {};
 }
 
 template <class I>
 std::string bincount_of(Random& random, const char* type) {
-  const int bins = 1 + random.below(200), count = random.below(5000);
+  const int bins = 1 + random.size_below(200), count = random.size_below(5000);
   const std::vector<I> values = random_values<I>(random, count);
   std::vector<std::int64_t> want(static_cast<std::size_t>(bins));
   for (const I v : values) {
     if (real(v) >= 0 && real(v) < bins) ++want[static_cast<std::size_t>(v)];
   }
   const auto got = kl::bincount(kl::from_host(values), bins).to_host();
-  return got == want ? "" : fmt::format("bincount of {} {} in {} differs", count, type, bins);
+  if (got == want) return "";
+  return fmt::format("bincount of {} {} in {} differs\n{}kl::bincount(x, {});", count, type, bins,
+                     array_line("x", values, {count}), bins);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // tests/unit/dsl/row_spills_test.cpp -- no kernel of a reduction or normalisation along rows spills at the schedule
-// that is chosen for it. KILN_TEST_EVERY_ROW=1 compiles every type, function and length; else a set that tells most.
+// that is chosen for it, nor of reductions along columns, or of several at once. KILN_TEST_EVERY_ROW=1 compiles every
+// type, function and length; else a set that tells most.
 #include <gtest/gtest.h>
 #include <kiln/inspect.h>
 #include <kiln/kiln.h>
 
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 namespace kiln {
@@ -91,6 +93,28 @@ TEST(RowSpills, UnsignedAndFlags) {
 TEST(RowSpills, Integers) {
   expect_no_length_spills<std::int32_t>("i32", {50257});
   expect_no_length_spills<std::int64_t>("i64", {4097});
+}
+
+const auto column_variance = jit([](auto x) { return var(x, 0); });
+const auto column_mean = jit([](auto x) { return mean(x, 0); });
+const auto column_log_sum_exp = jit([](auto x) { return logsumexp(x, 0); });
+const auto everything_of_rows = jit([](auto x) {
+  return std::tuple(sum(x, 1), prod(x, 1), max(x, 1), min(x, 1), mean(x, 1), var(x, 1), norm(x, 1), logsumexp(x, 1),
+                    argmax(x, 1), argmin(x, 1), count_nonzero(x, 1));
+});
+
+// Columns whose elements are joined in a wider type, in few registers per column that is read; many states at once.
+TEST(ColumnSpills, WideStatesAndManySiblings) {
+  try {
+    expect_no_spills("var of f32", column_variance.inspect_for("sm_90", Array<float>({50000, 30})));
+    expect_no_spills("var of f64", column_variance.inspect_for("sm_90", Array<double>({5000, 300})));
+    expect_no_spills("mean of i8", column_mean.inspect_for("sm_90", Array<std::int8_t>({5000, 300})));
+    expect_no_spills("logsumexp of i32", column_log_sum_exp.inspect_for("sm_90", Array<std::int32_t>({50000, 30})));
+    expect_no_spills("eleven of rows", everything_of_rows.inspect_for("sm_90", Array<float>({64, 1 << 18})));
+  } catch (const CompileError& error) {
+    ASSERT_NE(std::string(error.what()).find("NVRTC"), std::string::npos) << error.what();
+    GTEST_SKIP() << error.what();
+  }
 }
 
 }  // namespace
