@@ -71,10 +71,16 @@ def main():
         return self_test()
     if len(sys.argv) < 2:
         sys.exit(__doc__)
+    if sys.argv[1] in ("-h", "--help"):
+        print(__doc__)
+        return
     lines = []
     for path in sys.argv[1:]:
-        with open(path) as file:
-            lines += file.read().splitlines()
+        try:
+            with open(path) as file:
+                lines += file.read().splitlines()
+        except OSError as error:
+            sys.exit(f"table.py: {path}: {error.strerror}")
     print("\n".join(table(lines)))
 
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "dsl/session.h"
+#include "dsl/tracing.h"
 #include "dsl/usage.h"
 #include "runtime/activity.h"
 #include "runtime/recorder.h"
@@ -275,6 +276,10 @@ Handle borrow_memory(const char* operation, void* data, const Layout& layout, co
   return {reinterpret_cast<detail::Storage*>(storage), data, &layout};
 }
 
+void copy_to_host(const Handle& from, void* values, Where where) {
+  if (from.layout) download(from, values, "to_host", where);
+}
+
 }  // namespace kiln::dsl
 
 namespace kiln::detail {
@@ -311,7 +316,8 @@ Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const
 }
 
 void to_host(const Handle& h, void* values, Where where) {
-  if (h.layout) download(h, values, "to_host", where);
+  check_not_tracing("read", where);
+  copy_to_host(h, values, where);
 }
 
 void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where where) {

@@ -52,6 +52,8 @@ detail::Handle reinterpreted(const detail::Handle& handle, DType type);
 OwnedHandle copy_by_kernel(const detail::Handle& source, Where where);
 /// The same into elements that are there: `to` has the shape, the type and the device of `source`.
 void copy_by_kernel(const detail::Handle& source, const detail::Handle& to, Where where);
+/// Copies the elements to host memory in C order, after the current stream's work.
+void copy_to_host(const detail::Handle& from, void* values, Where where);
 /// Copies the elements of a host array into C order at `to`.
 void copy_strided(void* to, const void* from, const Strided& view, std::size_t element_bytes);
 

@@ -109,7 +109,7 @@ void fetch_run(const detail::Handle& h, const std::array<std::int64_t, max_rank>
   items.insert(items.end(), {detail::slice_has_start | detail::slice_has_stop, first, first + count, 1});
   const detail::Handle run = detail::view_of(h, static_cast<int>(detail::ViewKind::slice), items.data(),
                                              static_cast<unsigned>(items.size()), where);
-  detail::to_host(run, to, where);
+  copy_to_host(run, to, where);
 }
 
 /// Advances coordinates of `extents` but for the last axis; false after the last ones.
@@ -129,7 +129,7 @@ Sample sample_of(const detail::Handle& h, detail::Where where) {
   std::vector<unsigned char> values;
   if (layout.size <= most_elements) {
     values.resize(static_cast<std::size_t>(layout.size) * bytes);
-    if (layout.size > 0) detail::to_host(h, values.data(), where);
+    if (layout.size > 0) copy_to_host(h, values.data(), where);
   } else {
     std::int64_t count = 1;
     for (int axis = 0; axis < layout.rank; ++axis) {
@@ -206,9 +206,11 @@ std::string brackets_text(const Sample& sample) {
 std::string text_of(const detail::Handle& h, detail::Where where) {
   if (!h.layout) return "[] (never assigned to, or moved from)";
   const Sample sample = sample_of(h, where);
-  if (h.layout->rank == 0) return sample.texts[0];
-  return fmt::format("{} {} {} on {}", h.layout->size == 0 ? "[]" : brackets_text(sample), name_of(h.layout->dtype),
-                     to_text(shape_of(*h.layout)), device_text(device_of(*h.layout)));
+  const std::string elements = h.layout->rank == 0   ? sample.texts[0]
+                               : h.layout->size == 0 ? "[]"
+                                                     : brackets_text(sample);
+  return fmt::format("{} {} {} on {}", elements, name_of(h.layout->dtype), to_text(shape_of(*h.layout)),
+                     device_text(device_of(*h.layout)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "codegen/ir/stages.h"
+#include "codegen/schedule/candidates.h"
 #include "dsl/shapes.h"
 #include "dsl/traffic.h"
 #include "runtime/occupancy.h"
@@ -97,8 +98,8 @@ std::string traffic_text(const DraftKernel& draft, const Rereads& again) {
 std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, const Rereads& again, std::size_t number) {
   std::string text = fmt::format("kernel {}: {}\n  computes {}\n  loop {} with {}-bit indices, schedule {}: {}\n",
                                  number, info.name.c_str(), draft.kernel.comment, loop_text(draft),
-                                 draft.kernel.index == codegen::IndexWidth::bits32 ? 32 : 64, draft.schedule.key(),
-                                 draft.schedule.reason);
+                                 draft.kernel.index == codegen::IndexWidth::bits32 ? 32 : 64,
+                                 codegen::schedule_text(draft.schedule), draft.schedule.reason);
   text += access_lines(draft);
   text += passes_text(draft);
   text += traffic_text(draft, again);
@@ -107,8 +108,10 @@ std::string kernel_text(const DraftKernel& draft, const KernelInfo& info, const 
                         static_cast<double>(draft.operations) / static_cast<double>(draft.bytes_moved));
   text += '\n';
   if (info.registers >= 0) {
-    text += fmt::format("  {} registers, {} bytes spilled, {} bytes of shared memory", info.registers,
-                        std::max(0, info.spills),
+    std::uint64_t blocks = 1, threads = 1;
+    for (int axis = 0; axis < 3; ++axis) blocks *= info.launch.grid[axis], threads *= info.launch.block[axis];
+    text += fmt::format("  {} block{} of {} threads, {} registers, {} bytes spilled, {} bytes of shared memory", blocks,
+                        blocks == 1 ? "" : "s", threads, info.registers, std::max(0, info.spills),
                         std::max(0, info.shared_bytes) + static_cast<int>(info.launch.shared_bytes));
     if (info.occupancy >= 0) text += fmt::format(", occupancy {:.0f} %", 100 * info.occupancy);
     text += '\n';

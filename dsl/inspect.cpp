@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/schedule/candidates.h"
 #include "dsl/bundled.h"
 #include "dsl/compile_places.h"
 #include "dsl/drafting.h"
@@ -32,7 +33,7 @@ KernelInfo compiled_info(OwningInspection& owner, const DraftKernel& draft, cons
   info.ptx = owner.keep(binary.ptx);
   info.arch = owner.keep(machine.arch);
   info.log = owner.keep(binary.log);
-  info.schedule = owner.keep(draft.schedule.key() + ": " + draft.schedule.reason);
+  info.schedule = owner.keep(codegen::schedule_text(draft.schedule) + ": " + draft.schedule.reason);
   info.registers = binary.registers;
   info.spills = binary.spill_bytes;
   info.shared_bytes = binary.shared_bytes;

@@ -150,7 +150,8 @@ void destroy(Site& site) noexcept {
 
 void execute(Site& site, const Call& call) try {
   dsl::SiteTable& table = dsl::SiteTable::of(site);
-  if (dsl::thread_state().only_recording > 0) [[unlikely]] {
+  if ((dsl::thread_state().only_recording | dsl::tracing) != 0) [[unlikely]] {
+    table.check_not_tracing(call);
     dsl::only_record(table, call);
     return;
   }

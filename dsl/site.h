@@ -10,6 +10,7 @@
 #include "dsl/plan.h"
 #include "dsl/specializations.h"
 #include "dsl/trace.h"
+#include "dsl/tracing.h"
 #include "support/fork_safe.h"
 
 namespace kiln::dsl {
@@ -42,6 +43,12 @@ class SiteTable {
   /// The trace of a call of this site; TypeError where it belongs to a sealed function that has none.
   std::shared_ptr<const Trace> trace(const detail::Call& call) {
     return traces_.get(call, call.group ? &of(*call.group).signatures : nullptr);
+  }
+
+  /// TypeError inside of a trace, where nothing may be computed.
+  void check_not_tracing(const detail::Call& call) const {
+    traces_.check_not_recording(call);
+    dsl::check_not_tracing("computed or written", call.where);
   }
 
   Signatures signatures;               ///< where the site is that of a function

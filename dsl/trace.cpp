@@ -7,6 +7,7 @@
 #include "dsl/infer.h"
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
+#include "dsl/tracing.h"
 #include "support/check.h"
 #include "support/log.h"
 
@@ -112,7 +113,10 @@ std::shared_ptr<const Trace> record(const detail::Call& call) {
   const TracedCall traced(call.where.file ? call.where : call.definition);
   detail::Recorder recorder(std::move(ranks), call.scalar_count, traced_call());
   std::vector<detail::NodeId> outputs(call.target_count);
-  call.trace(recorder, call.environment, outputs.data());
+  {
+    const Tracing running;
+    call.trace(recorder, call.environment, outputs.data());
+  }
   for (unsigned t = 0; t < call.target_count; ++t) {
     const DType from = recorder.graph()[outputs[t]].type, to = call.targets[t].type;
     if (from != to) outputs[t] = recorder.cast(outputs[t], to, call.where);
@@ -149,14 +153,17 @@ void Signatures::add(const detail::Call& call) {
   if (std::find(known_.begin(), known_.end(), text) == known_.end()) known_.push_back(std::move(text));
 }
 
+void Traces::check_not_recording(const detail::Call& call) const {
+  if (recording_.load(std::memory_order_relaxed) != std::this_thread::get_id()) return;
+  fail<TypeError>(
+      "{} calls itself while it is being traced{}: the call would need the trace that is not finished; call the "
+      "lambda itself, or another function, on the traced values",
+      call.name ? call.name : "a function", place(call));
+}
+
 std::shared_ptr<const Trace> Traces::get(const detail::Call& call, Signatures* signatures) {
   std::string signature = signature_of(call);
-  if (recording_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-    fail<TypeError>(
-        "{} calls itself while it is being traced{}: the call would need the trace that is not finished; call the "
-        "lambda itself, or another function, on the traced values",
-        call.name ? call.name : "a function", place(call));
-  }
+  check_not_recording(call);
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)
     if (entry.signature == signature) return entry.trace;

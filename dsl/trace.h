@@ -48,6 +48,8 @@ class Traces {
  public:
   /// `signatures`: of the compiled function that is called; null for others.
   std::shared_ptr<const Trace> get(const detail::Call& call, Signatures* signatures);
+  /// TypeError where this thread is running the user's function.
+  void check_not_recording(const detail::Call& call) const;
 
  private:
   struct Entry {

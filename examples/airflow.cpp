@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
     if (name == "--frames") a.frames = std::atoi(argv[i + 1]) != 0;
     if (name == "--output") a.output = argv[i + 1];
   }
-  if (a.rows == 0) a.rows = gpu ? 2048 : 96;
+  if (a.rows == 0) a.rows = gpu ? 1024 : 96;
   if (a.steps == 0) a.steps = parts * static_cast<std::int64_t>(0.4 * double(a.rows) / double(speed));  // a chord each
   std::printf("device: %s\n", kl::Device::current().name());
   const bool good = keeps_mass() & agrees_with_poiseuille();

@@ -320,6 +320,19 @@ std::string candidate_name(const Schedule& schedule) {
   return name;
 }
 
+std::string schedule_text(const Schedule& schedule) {
+  constexpr const char* forms[] = {"flat",  "rows",   "general",       "transpose",        "loops",
+                                   "dense", "window", "row_reduction", "column_reduction", "scan"};
+  static_assert(std::size(forms) == static_cast<std::size_t>(Template::scan) + 1);
+  std::string text = forms[static_cast<std::size_t>(schedule.form)];
+  if (schedule.block == 1) return text;  // the CPU
+  text += ' ' + candidate_name(schedule);
+  if (schedule.whole_vectors || schedule.whole_rows) text += " whole";
+  if (schedule.form == Template::window) text += fmt::format(" lead={}", schedule.lead);
+  if (schedule.bins > 0) text += fmt::format(" bins={}", schedule.bins);
+  return text;
+}
+
 std::vector<Candidate> tuning_candidates(const Kernel& kernel, const Extents& extents, const Schedule& heuristic,
                                          const DeviceTraits& device, std::size_t most, bool any_order) {
   if (!device.cuda || kernel.rank == 0 || scatters(kernel)) return {};

@@ -27,4 +27,8 @@ std::vector<Candidate> tuning_candidates(const Kernel& kernel, const Extents& ex
 /// "block=128 vector=4 items=1 ...": every field that a candidate may change.
 std::string candidate_name(const Schedule& schedule);
 
+/// The same behind the name of the form, and what else decides the text: "flat block=256 vector=4 ... whole". What
+/// explain() prints; docs/cookbook.md says what each word means.
+std::string schedule_text(const Schedule& schedule);
+
 }  // namespace kiln::codegen

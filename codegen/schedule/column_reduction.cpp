@@ -225,15 +225,22 @@ std::uint64_t columns_shared_bytes(const Kernel& kernel, const Schedule& schedul
 bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   const int kept = kernel.rank - kernel.reduced;
   if (kept == 0) return false;
-  std::size_t along_columns = 0, along_rows = 0;
-  for (const Access& access : kernel.accesses) {
-    if (!is_read_per_row(kernel, access)) continue;
-    // Elements found by index come from many places: across their neighbours each would be a cache line of its own.
-    const std::size_t bytes = element_bytes(access) * (access.gathers > 0 ? 8 : 1);
-    if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
-    if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
+  // What is the same in all columns is little, and the caches keep it: it decides where nothing else does.
+  const auto is_shared = [&](const Access& access) {
+    const auto is_broadcast = [](AxisClass axis) { return axis == AxisClass::broadcast; };
+    return access.gathers == 0 && std::all_of(access.axes.begin(), access.axes.begin() + kept, is_broadcast);
+  };
+  for (const bool shared : {false, true}) {
+    std::size_t along_columns = 0, along_rows = 0;
+    for (const Access& access : kernel.accesses) {
+      if (!is_read_per_row(kernel, access) || is_shared(access) != shared) continue;
+      // Elements found by index come from many places: across their neighbours each would be a cache line of its own.
+      const std::size_t bytes = element_bytes(access) * (access.gathers > 0 ? 8 : 1);
+      if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
+      if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
+    }
+    if (along_columns != along_rows) return along_columns > along_rows;
   }
-  if (along_columns != along_rows) return along_columns > along_rows;
   // Nothing is contiguous: a thread per column wants many columns.
   return extents.loop[static_cast<std::size_t>(kept - 1)] >= 32;
 }

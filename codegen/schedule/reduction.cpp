@@ -16,10 +16,13 @@ constexpr std::int64_t turns_bytes =
 constexpr std::int64_t lone_bytes = 1 << 20;     ///< of a row that sixteen blocks read faster than two kernels start
 constexpr std::int64_t cpu_row_bytes = 1 << 20;  ///< of a row that stays in a core's caches
 
+/// What a row costs. Elements that are computed from their positions cost no less than loads of four bytes.
+std::int64_t row_bytes(const ChainFacts& facts) { return facts.length * (facts.bytes > 0 ? facts.bytes : 4); }
+
 /// True for rows that are read once: one block holds them in registers, or a cluster in registers and shared memory,
 /// where there are enough clusters for the card.
 bool reads_once(const ChainFacts& facts, const DeviceTraits& device) {
-  const std::int64_t bytes = facts.length * facts.bytes;
+  const std::int64_t bytes = row_bytes(facts);
   if (bytes <= block_bytes) return true;
   if (!has_large_clusters(device)) return false;
   if (bytes <= lone_bytes) return true;
@@ -30,15 +33,14 @@ bool reads_once(const ChainFacts& facts, const DeviceTraits& device) {
 }  // namespace
 
 bool chain_fits(const ChainFacts& facts, const DeviceTraits& device) {
-  const std::int64_t bytes = facts.length * facts.bytes;
-  if (!device.cuda) return bytes <= cpu_row_bytes || facts.rows >= device.multiprocessors;
+  if (!device.cuda) return facts.length * facts.bytes <= cpu_row_bytes || facts.rows >= device.multiprocessors;
   if (facts.columns) return columns_chain_fits(facts, device);
   return reads_once(facts, device) || facts.rows >= device.multiprocessors;
 }
 
 bool holds_rows(const ChainFacts& facts, const DeviceTraits& device) {
-  const std::int64_t bytes = facts.length * facts.bytes;
-  if (!device.cuda) return bytes <= cpu_row_bytes;
+  const std::int64_t bytes = row_bytes(facts);
+  if (!device.cuda) return facts.length * facts.bytes <= cpu_row_bytes;
   if (facts.columns) return holds_columns(facts, device);
   // Results per row alone take one pass over long rows.
   return facts.elements ? bytes <= block_bytes || reads_once(facts, device) : bytes <= block_bytes / 2;

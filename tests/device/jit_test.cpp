@@ -54,6 +54,40 @@ TEST_P(Jit, a_function_that_calls_itself_while_it_is_traced_says_so) {
   EXPECT_EQ(f(x).to_host(), (Floats{2, 4})) << "the error leaves the function usable";
 }
 
+// What a lambda reads while it is traced would stay in the kernel: w below was 2 at the first call and is 3 at the
+// second.
+TEST_P(Jit, arrays_are_not_read_while_a_lambda_is_traced) {
+  kl::Array<float> x = kl::from_host(Floats{1, 2}), w = kl::from_host(Floats{2});
+  const auto by_item = kl::jit([&w](auto v) { return v * w.item(); });
+  const auto by_vector = kl::jit([&w](auto v) { return v * w.to_host()[0]; });
+  const auto by_sum = kl::jit([&w](auto v) { return v * kl::sum(w).item(); });
+  const auto counts = kl::jit([&w](auto v) {
+    w += 1;
+    return v;
+  });
+  const auto expect = [](const char* what, auto call) {
+    try {
+      call();
+      ADD_FAILURE() << what << " was not refused";
+    } catch (const kl::TypeError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find(what), std::string::npos) << text;
+      EXPECT_NE(text.find("give the array to the function as an argument"), std::string::npos) << text;
+    }
+  };
+  expect("an array is read inside of a lambda that is being traced (jit_test.cpp:", [&] { by_item(x); });
+  expect("an array is read inside of a lambda that is being traced (jit_test.cpp:", [&] { by_vector(x); });
+  expect("an array is computed or written inside of a lambda", [&] { by_sum(x); });
+  expect("an array is computed or written inside of a lambda", [&] { counts(x); });
+  expect("an array is read", [&] { by_item.inspect(x); });
+  EXPECT_EQ(w.to_host(), Floats{2}) << "nothing was written, and outside arrays are read as before";
+  const auto by_argument = kl::jit([](auto v, auto factor) { return v * factor; });
+  EXPECT_EQ(by_argument(x, w).to_host(), (Floats{2, 4}));
+  w = 3;
+  EXPECT_EQ(by_argument(x, w).to_host(), (Floats{3, 6}));
+  EXPECT_EQ(by_argument(x, w.item()).to_host(), (Floats{3, 6}));
+}
+
 TEST_P(Jit, captures_are_constants_of_each_object) {
   kl::Array<float> x = kl::from_host(Floats{1, 2});
   const auto make = [](float scale) { return kl::jit([scale](auto v) { return v * scale; }); };

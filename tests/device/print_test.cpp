@@ -29,10 +29,11 @@ TEST_P(Print, rows_stand_below_one_another_as_numpy_writes_them) {
             end("[[[ 0,  1,  2],\n  [ 3,  4,  5]],\n\n [[ 6,  7,  8],\n  [ 9, 10, 11]]] i32 (2, 2, 3)"));
 }
 
-TEST_P(Print, one_number_stands_alone) {
+TEST_P(Print, one_number_prints_like_other_arrays) {
   const kl::Array<float> x = kl::from_host({1.5f, 2.25f});
-  EXPECT_EQ(text(kl::sum(x)), "3.75") << "an expression is evaluated";
-  EXPECT_EQ(text(x(0)), "1.5");
+  EXPECT_EQ(text(kl::eval(kl::sum(x))), end("3.75 f32 ()"));
+  EXPECT_EQ(text(kl::sum(x)), end("3.75 f32 ()")) << "an expression is evaluated";
+  EXPECT_EQ(text(x(0)), end("1.5 f32 ()")) << "an element";
 }
 
 TEST_P(Print, numbers_have_the_fewest_digits_that_tell_them_from_others) {

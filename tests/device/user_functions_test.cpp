@@ -221,6 +221,28 @@ TEST_P(UserFunctions, without_a_host_version_the_cpu_says_what_to_give) {
   }
 }
 
+// The rule of docs/cookbook.md: the CPU device runs the host version and never reads the text.
+TEST_P(UserFunctions, the_text_is_compiled_for_gpus_only) {
+  const auto f = kl::function<float(float)>("undeclared", {"x"}, "x + missing", [](float v) { return v + 1; });
+  kl::Array<float> x = kl::from_host(Floats{1, 2, 3});
+  const auto expect_fault = [](auto use) {
+    try {
+      use();
+      ADD_FAILURE() << "the text does not compile";
+    } catch (const kl::CompileError& error) {
+      EXPECT_NE(std::string(error.what()).find("undeclared(1): error"), std::string::npos) << error.what();
+    } catch (const kl::DeviceError& error) {
+      EXPECT_NE(std::string(error.what()).find("NVRTC"), std::string::npos) << error.what();
+    }
+  };
+  if (on_gpu()) {
+    expect_fault([&] { kl::eval(f(x)); });
+  } else {
+    EXPECT_EQ(kl::eval(f(x)).to_host(), (Floats{2, 3, 4}));
+  }
+  expect_fault([&] { kl::inspect(f(x), "sm_90"); });
+}
+
 TEST(UserFunctionText, faults_are_named_when_the_function_is_made) {
   const auto message = [](const char* name, const char* parameter, const char* text) -> std::string {
     try {

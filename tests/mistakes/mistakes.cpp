@@ -151,6 +151,8 @@ void traced_mistakes(World& w, std::vector<Mistake>& list) {
           (kl::jit([](auto a, auto k) { return kl::reduce(k * a, 0, 0.0f, [](auto p, auto q) { return p + q; }); })(
               x, 2.0f)),
           "another trace", "C++ number");
+  MISTAKE(TypeError, (kl::jit([&y](auto a) { return a / y(0, 0).item(); })(x)),
+          (kl::jit([](auto a, auto b) { return a / b(0, 0); })(x, y)), "is being traced", "as an argument");
   MISTAKE(TypeError, (kl::function<float(float)>("float", {"a"}, "a + 1")),
           (kl::function<float(float)>("g", {"a"}, "a + 1")), "\"float\" is a word of CUDA C++", "another name");
   MISTAKE(TypeError, (kl::function<float(float)>("g", {"class"}, "1.f")),

@@ -42,6 +42,39 @@ Chosen choose(const Kernel& kernel, const std::vector<std::int64_t>& extents) {
 
 const Kernel columns = reducing({contiguous, strided}, DType::f32, false);
 
+// Rule: what is the same in all columns does not decide the direction: in sum(dy * (x - mean) * rstd, 0) of bf16 rows
+// the f32 mean and deviation are more bytes per element, and are read once.
+TEST(Columns, WhatColumnsShareDoesNotTurnThem) {
+  Kernel kernel = reducing({contiguous, strided}, DType::f32, false);
+  kernel.accesses[0].type = DType::bf16;
+  kernel.body = Graph();
+  Access shared;
+  shared.type = DType::f32;
+  shared.alignment = 16;
+  shared.axes = {broadcast, contiguous};
+  kernel.accesses.insert(kernel.accesses.begin() + 1, shared);
+  const NodeId x = kernel.body.cast(kernel.body.load(0, DType::bf16), DType::f32);
+  const NodeId operands[] = {x, kernel.body.load(1, DType::f32)};
+  const NodeId centred = kernel.body.operation(Op::sub, DType::f32, operands);
+  kernel.body.outputs = {kernel.body.reduce({}, DType::f32, {centred})};
+  EXPECT_EQ(choose(kernel, {4096, 65536}).schedule.form, Template::column_reduction);
+  DeviceTraits cpu;
+  cpu.cuda = false;
+  EXPECT_EQ(choose_schedule(kernel, Extents{{4096, 65536}}, cpu).form, Template::column_reduction);
+  kernel.accesses[0].axes = {strided, contiguous};
+  EXPECT_EQ(choose(kernel, {4096, 65536}).schedule.form, Template::row_reduction) << "x along the rows decides";
+  EXPECT_EQ(choose_schedule(kernel, Extents{{4096, 65536}}, cpu).form, Template::row_reduction);
+}
+
+// Rule: elements that are computed from their positions cost no less than loads: five rows of 2^24 are not held by five
+// blocks, which would compute them twice, but joined in one pass by many.
+TEST(Rows, ComputedFromPositionsAreNotHeldForNothing) {
+  const ChainFacts facts{.rows = 5, .length = std::int64_t{1} << 24, .bytes = 0};
+  EXPECT_FALSE(holds_rows(facts, DeviceTraits{}));
+  EXPECT_FALSE(chain_fits(facts, DeviceTraits{}));
+  EXPECT_TRUE(holds_rows({.rows = 5, .length = 1000, .bytes = 0}, DeviceTraits{}));
+}
+
 // Rule: two blocks per multiprocessor; one tile per block where columns suffice, else blocks share the rows of a tile.
 TEST(Columns, FillTheCardWithColumnsOrElseWithRows) {
   const Chosen wide = choose(columns, {16384, 16384}), narrow = choose(columns, {64, 1 << 22});

@@ -81,6 +81,21 @@ TEST_P(CompileCounts, NumbersOfElementwiseOperations) {
   expect_compiles("clip in a compiled function", 1, 1, [&](int i) { expect_value(clamp(x, i, 2 * i), 0, i); });
 }
 
+// Rule: a kernel is what it computes; its name, lambda, line and file are not part of it (Numba's caches stand and fall
+// with the file).
+TEST_P(CompileCounts, PlacesAreNotPartOfKernels) {
+  const Array<float> x = arange<float>(0.0f, static_cast<float>(n));
+  const auto first = jit("first", [](auto v, auto k) { return k * v - 7.0f / v; });
+  const auto second = jit("second", [](auto u, auto factor) {
+    auto scaled = factor * u;
+    return scaled - 7.0f / u;
+  });
+  expect_compiles("one function at three places", 1, 1, [&](int i) {
+    const Array<float> y = i % 3 == 0 ? first(x, 2.0f) : i % 3 == 1 ? second(x, 2.0f) : eval(2.0f * x - lit(7.0f) / x);
+    expect_value(y, 1, 2.0 - 7.0);
+  });
+}
+
 TEST_P(CompileCounts, NumbersOfCreatedArrays) {
   expect_compiles("full, of any value", 1, 1, [&](int i) { expect_value(full({n}, static_cast<float>(i)), n - 1, i); });
   expect_compiles("full, of any length", 8, length_classes, [&](int i) { expect_value(full({i + 1}, 2.0), i, 2); });
