@@ -13,6 +13,8 @@
 
 #include <kiln/kiln.h>
 
+#include "tests/exit/failing_new.h"
+
 namespace kl = kiln;
 
 namespace {
@@ -72,10 +74,23 @@ int child(unsigned long bytes, bool is_warm) {
   return kl::Array<float>(x * 5.0f).to_host() == std::vector<float>{5, 10, 15} ? 0 : 2;
 }
 
+/// 0 or 1.
+int run_child(const char* what, int (*body)()) {
+  const pid_t process = ::fork();
+  if (process == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  if (status != 0) std::fprintf(stderr, "%s: wait status %x\n", what, static_cast<unsigned>(status));
+  return status != 0;
+}
+
 }  // namespace
 
 int main() {
-  int bad = 0;
+  int bad = run_child("the n-th allocation", [] {
+    ::alarm(120);
+    return check_failing_new() > 0 ? 1 : 0;
+  });
   for (const unsigned long megabytes : {0, 1, 2, 4, 8, 16, 32, 64}) {
     for (const bool is_warm : {false, true}) {
       const pid_t process = ::fork();
