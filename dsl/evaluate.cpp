@@ -73,7 +73,9 @@ void evaluate(InlineSite& site, Handle& target, const Slot* slots) { evaluate(si
 void evaluate(InlineSite& site, Handle& target, const Slot* slots, Where where) {
   const Parts parts{site.code, slots, site.size};
   Target to{&target, site.type, site.resizable};
-  evaluate(site.site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &to, .where = where});
+  Evaluation evaluation(&parts, 1, &to, 1);
+  evaluation.where = where;
+  evaluate(site.site, evaluation);
 }
 
 Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch) try {

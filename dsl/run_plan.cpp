@@ -27,25 +27,27 @@ namespace {
 using detail::Call;
 using detail::Handle;
 
-/// Storage allocated for this call; released unless taken, so a failed call leaves nothing behind.
+/// Storage allocated for this call, first that of results, in their order; released unless taken, so a failed call
+/// leaves nothing behind.
 class Fresh {
  public:
-  explicit Fresh(std::size_t count) : storages_(count), count_(count) {
-    for (std::size_t i = 0; i < count; ++i) storages_[i] = nullptr;
-  }
+  explicit Fresh(std::size_t room) : storages_(room) {}
   ~Fresh() {
-    for (std::size_t i = 0; i < count_; ++i) detail::release(reinterpret_cast<detail::Storage*>(storages_[i]));
+    for (unsigned i = 0; i < kept_; ++i) detail::release(reinterpret_cast<detail::Storage*>(storages_[i]));
   }
   Fresh(const Fresh&) = delete;
   Fresh& operator=(const Fresh&) = delete;
-  runtime::Storage*& operator[](std::size_t i) { return storages_[i]; }
-  detail::Storage* take(std::size_t i) {
-    return reinterpret_cast<detail::Storage*>(std::exchange(storages_[i], nullptr));
+  char* keep(runtime::Storage* storage) {
+    storages_[kept_++] = storage;
+    return static_cast<char*>(storage->memory);
+  }
+  detail::Storage* take_next() {
+    return reinterpret_cast<detail::Storage*>(std::exchange(storages_[taken_++], nullptr));
   }
 
  private:
   ShortList<runtime::Storage*, 8> storages_;
-  std::size_t count_;
+  unsigned kept_ = 0, taken_ = 0;
 };
 
 constexpr std::size_t inline_bases = 32;
@@ -265,15 +267,14 @@ void run_plan(const Plan& plan, const Call& call) {
     const TargetPlan& target = plan.targets[t];
     if (target.allocate) {
       const std::size_t bytes = static_cast<std::size_t>(target.layout->size) * size_of(target.layout->dtype);
-      fresh[t] = storage_for(plan.device, bytes, stream, "result", *target.layout, where_of(plan, call));
-      bases[inputs + t] = static_cast<char*>(fresh[t]->memory);
+      bases[inputs + t] =
+          fresh.keep(storage_for(plan.device, bytes, stream, "result", *target.layout, where_of(plan, call)));
     } else {
       bases[inputs + t] = static_cast<char*>(call.targets[t].handle->data);
     }
   }
   for (std::size_t i = 0; i < plan.temporaries.size(); ++i) {
-    fresh[targets + i] = temporary_for(plan, call, plan.temporaries[i], stream);
-    bases[inputs + targets + i] = static_cast<char*>(fresh[targets + i]->memory);
+    bases[inputs + targets + i] = fresh.keep(temporary_for(plan, call, plan.temporaries[i], stream));
   }
   launch_all(plan, call, bases.data(), stream);
   note_uses(plan, call, stream);
@@ -286,7 +287,7 @@ void run_plan(const Plan& plan, const Call& call) {
   for (unsigned t = 0; t < targets; ++t) {
     if (!plan.targets[t].allocate) continue;
     Handle& handle = *call.targets[t].handle;
-    const Handle old = std::exchange(handle, Handle{fresh.take(t), bases[inputs + t], plan.targets[t].layout});
+    const Handle old = std::exchange(handle, Handle{fresh.take_next(), bases[inputs + t], plan.targets[t].layout});
     detail::release(old.storage);
   }
 }

@@ -67,14 +67,10 @@ class Computed {
     const DType type = parts_.code[parts_.size - 1].type;
     Handle result = report ? allocate_on(device, type, shape_of(parts_, where), "scatter", where).take() : Handle{};
     detail::Target target{&result, type, true};
-    run_step(site,
-             {.parts = &parts_,
-              .part_count = 1,
-              .target_count = 1,
-              .targets = &target,
-              .signature = &signature,
-              .where = where},
-             report);
+    detail::Evaluation evaluation(&parts_, 1, &target, 1);
+    evaluation.signature = &signature;
+    evaluation.where = where;
+    run_step(site, evaluation, report);
     array_ = OwnedHandle(result);
     code_ = {.kind = Instruction::input, .type = type};
     slot_ = __builtin_bit_cast(detail::Slot, array_.get());
@@ -108,7 +104,9 @@ class Contiguous {
     const Parts parts{&code, &slot, 1};
     Handle to = target_;
     detail::Target target{&to, target_.layout->dtype, false};
-    evaluate(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = where});
+    detail::Evaluation evaluation(&parts, 1, &target, 1);
+    evaluation.where = where;
+    evaluate(site, evaluation);
   }
 
  private:

@@ -85,7 +85,9 @@ OwnedHandle running_sums(void* counts, std::int64_t size, runtime::DeviceId devi
   detail::LaunchControl control;
   control.stream = stream;
   control.has_stream = true;
-  detail::evaluate(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .launch = &control});
+  detail::Evaluation evaluation(&parts, 1, &target, 1);
+  evaluation.launch = &control;
+  detail::evaluate(site, evaluation);
   return OwnedHandle(result);
 }
 

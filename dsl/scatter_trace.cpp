@@ -35,17 +35,13 @@ class PartList {
   void evaluate(detail::Site& site, detail::Target* targets, unsigned count, detail::FunctionTrace trace,
                 const void* environment, const void* signature, const detail::ScatterTarget* scatter,
                 ScatterReport* report, Where where) const {
-    run_step(site,
-             {.parts = parts_.data(),
-              .part_count = static_cast<unsigned>(parts_.size()),
-              .target_count = count,
-              .targets = targets,
-              .trace = trace,
-              .environment = environment,
-              .signature = signature,
-              .scatter = scatter,
-              .where = where},
-             report);
+    detail::Evaluation evaluation(parts_.data(), static_cast<unsigned>(parts_.size()), targets, count);
+    evaluation.trace = trace;
+    evaluation.environment = environment;
+    evaluation.signature = signature;
+    evaluation.scatter = scatter;
+    evaluation.where = where;
+    run_step(site, evaluation, report);
   }
 
  private:
@@ -276,7 +272,9 @@ void fill_zero(const Handle& array, ScatterReport* report, Where where) {
   const Parts parts{&code, &slot, 1};
   Handle to = array;
   detail::Target target{&to, array.layout->dtype, false};
-  run_step(site, {.parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = where}, report);
+  detail::Evaluation evaluation(&parts, 1, &target, 1);
+  evaluation.where = where;
+  run_step(site, evaluation, report);
 }
 
 }  // namespace kiln::dsl

@@ -73,7 +73,7 @@ inline constinit Site several_site{};
 template <class Targets, class... S>
 void evaluate_several(Target* targets, const Expression<S>&... e) {
   const Parts parts[] = {e.parts()...};
-  Evaluation evaluation{.parts = parts, .part_count = sizeof...(S), .target_count = sizeof...(S), .targets = targets};
+  Evaluation evaluation(parts, sizeof...(S), targets, sizeof...(S));
   evaluate(several_site<Targets, S...>, evaluation);
 }
 
@@ -152,8 +152,8 @@ Inspection inspect(X&& x, const char* arch = nullptr, detail::Where w = detail::
   detail::Handle result;
   detail::Target target{&result, E::dtype, true};
   const detail::Parts parts = e.parts();
-  const detail::Evaluation evaluation{
-      .parts = &parts, .part_count = 1, .target_count = 1, .targets = &target, .where = w};
+  detail::Evaluation evaluation(&parts, 1, &target, 1);
+  evaluation.where = w;
   detail::InlineSite& site = detail::site_of<true, E::dtype, typename E::Structure>;
   return Inspection(detail::inspect(site.site, evaluation, arch));
 }

@@ -132,7 +132,7 @@ class Jit : public detail::Inspectable<Jit<F>> {
   /// f.inspect(x, ...) for an architecture that need not be present: f.inspect_for("sm_90", x, ...).
   template <class... A>
   Inspection inspect_for(detail::ArchName arch, const A&... arguments) const {
-    detail::Request request{.kind = detail::Request::inspect, .arch = arch.name, .where = arch.where};
+    detail::Request request(detail::Request::inspect, arch.name, arch.where);
     detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, request, arguments...);
     return Inspection(request.inspection);
   }
@@ -161,7 +161,7 @@ class Jit : public detail::Inspectable<Jit<F>> {
     using T = detail::Tracer<F, std::index_sequence<I...>, decltype(detail::SignatureArgument<S>::make(false, I))...>;
     // Sizes that are multiples of the vector, and others: the two variants that new arrays meet.
     for (const bool odd : {false, true}) {
-      detail::Request request{.kind = detail::Request::precompile, .arch = arch.name, .where = arch.where};
+      detail::Request request(detail::Request::precompile, arch.name, arch.where);
       T::call(*this, request, detail::SignatureArgument<S>::make(odd, I)...);
       progress.advance(arch.name);
     }
@@ -175,14 +175,14 @@ class Jit : public detail::Inspectable<Jit<F>> {
     if constexpr (((detail::role_of<A> == detail::Role::traced) || ...)) {
       return function_(detail::inlined(arguments)...);
     } else {
-      detail::Request request{.launch = launch, .where = where};
+      detail::Request request(launch, where);
       return detail::Tracer<F, std::index_sequence_for<A...>, A...>::call(*this, request, arguments...);
     }
   }
   template <class... X, class... A>
   void run_into(const detail::LaunchControl* launch, detail::Target* targets, detail::Where where,
                 const A&... arguments) const {
-    detail::Request request{.launch = launch, .where = where};
+    detail::Request request(launch, where);
     detail::Tracer<F, std::index_sequence_for<A...>, A...>::template call_into<X...>(*this, request, targets,
                                                                                      arguments...);
   }

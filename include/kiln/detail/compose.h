@@ -36,7 +36,11 @@ template <class C>
 Slot number_slot(const C& number) {
   const NumberOf<C> value = static_cast<NumberOf<C>>(number);
   Slot slot = {};
-  __builtin_memcpy(slot.words, &value, sizeof value);
+  if constexpr (sizeof value == 4) {  // as a word: a load of what was stored in pieces waits for the stores
+    slot.words[0] = __builtin_bit_cast(std::uint32_t, value);
+  } else {
+    __builtin_memcpy(slot.words, &value, sizeof value);
+  }
   return slot;
 }
 template <class C>

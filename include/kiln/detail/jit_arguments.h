@@ -259,10 +259,13 @@ struct Outputs<Tuple<S...>> {
 /// What is done with a call of a traced function.
 struct Request {
   enum Kind : std::uint8_t { run, precompile, inspect };
+  Request(const LaunchControl* control, Where place) : launch(control), where(place) {}
+  Request(Kind what, const char* for_arch, Where place) : kind(what), arch(for_arch), where(place) {}
+
   Kind kind = run;
   const LaunchControl* launch = nullptr;
   const char* arch = nullptr;        ///< of precompile and inspect
-  Where where = {};                  ///< where it is known
+  Where where;                       ///< where it is known
   Inspection* inspection = nullptr;  ///< the result of inspect
 };
 [[gnu::noinline]] inline void perform(Site& site, const Evaluation& e, Request& request) {
@@ -336,7 +339,7 @@ struct Tracer<F, std::index_sequence<I...>, A...> {
     Slot numbers[sizeof...(A) + 1];
     const Parts parts[] = {argument_parts<A, constants.is_const[I]>(arguments, numbers[I])..., Parts{}};
     const Environment environment{&f.function(), {static_cast<const void*>(&arguments)..., nullptr}};
-    Evaluation e{.parts = parts, .part_count = sizeof...(A), .target_count = Output::count, .targets = targets};
+    Evaluation e(parts, sizeof...(A), targets, Output::count);
     e.trace = &trace;
     e.environment = &environment;
     e.launch = request.launch;

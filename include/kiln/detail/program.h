@@ -134,10 +134,14 @@ using FunctionTrace = void (*)(Recorder&, const void* environment, const TracedA
 
 /// One evaluation. Without `trace` the parts are the outputs, else they are the arguments of the traced function.
 struct Evaluation {
-  const Parts* parts = nullptr;
-  unsigned part_count = 0;
-  unsigned target_count = 0;
-  Target* targets = nullptr;
+  // Not an aggregate; see Call.
+  Evaluation(const Parts* p, unsigned count, Target* to, unsigned to_count)
+      : parts(p), part_count(count), target_count(to_count), targets(to) {}
+
+  const Parts* parts;
+  unsigned part_count;
+  unsigned target_count;
+  Target* targets;
   FunctionTrace trace = nullptr;
   const void* environment = nullptr;
   const void* signature = nullptr;  ///< tells apart the argument types that share a site; part of the key
