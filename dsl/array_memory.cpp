@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dsl/out_of_memory.h"
 #include "dsl/session.h"
 #include "dsl/tracing.h"
 #include "dsl/usage.h"
@@ -288,36 +289,47 @@ using namespace dsl;
 
 void destroy(Storage* s) noexcept { runtime::destroy_storage(reinterpret_cast<runtime::Storage*>(s)); }
 
-Handle allocate(DType type, const std::int64_t* shape, int rank, Where where) {
+Handle allocate(DType type, const std::int64_t* shape, int rank, Where where) try {
   const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, where);
   return allocate_on(dsl::current_device(), type, checked, "array", where).take();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make an array", where);
 }
 
-Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index, Where where) {
+Handle allocate_on(DType type, const std::int64_t* shape, int rank, int device_kind, int device_index,
+                   Where where) try {
   const Shape checked = make_shape("array", {shape, static_cast<std::size_t>(rank)}, where);
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
   return dsl::allocate_on(device, type, checked, "array", where).take();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make an array", where);
 }
 
-Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank, Where where) {
+Handle from_host(DType type, const void* values, const std::int64_t* shape, int rank, Where where) try {
   const Shape checked = make_shape("from_host", {shape, static_cast<std::size_t>(rank)}, where);
   OwnedHandle result = allocate_on(dsl::current_device(), type, checked, "from_host", where);
   upload(result.get(), values, "from_host", where);
   return result.take();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("copy an array from the host", where);
 }
 
 Handle borrow(DType type, void* data, const std::int64_t* shape, int rank, const std::int64_t* strides, int device_kind,
-              int device_index, Where where) {
+              int device_index, Where where) try {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
   backend_for(device, "view", where);
   const Shape checked = make_shape("view", {shape, static_cast<std::size_t>(rank)}, where);
   element_count("view", checked, where);
   return borrow_memory("view", data, *intern(type, device_kind, device_index, shape, rank, strides), {}, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a view", where);
 }
 
-void to_host(const Handle& h, void* values, Where where) {
+void to_host(const Handle& h, void* values, Where where) try {
   check_not_tracing("read", where);
   copy_to_host(h, values, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("copy an array to the host", where);
 }
 
 void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where where) {
@@ -325,11 +337,13 @@ void fail_host_memory(std::int64_t elements, std::size_t element_bytes, Where wh
                     elements, element_bytes, place(where));
 }
 
-Handle clone(const Handle& h, Where where) {
+Handle clone(const Handle& h, Where where) try {
   return copy_of(require_elements(h, "clone", where), "clone", where).take();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("copy an array", where);
 }
 
-Handle to_device(const Handle& h, int device_kind, int device_index, Where where) {
+Handle to_device(const Handle& h, int device_kind, int device_index, Where where) try {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(device_kind), device_index};
   const Layout& layout = *require_elements(h, "to", where).layout;
   if (device_of(layout) == device) return copy_of(h, "to", where).take();
@@ -347,6 +361,8 @@ Handle to_device(const Handle& h, int device_kind, int device_index, Where where
     copy_between_gpus(result.get(), source, where);
   }
   return result.take();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("copy an array to a device", where);
 }
 
 }  // namespace kiln::detail

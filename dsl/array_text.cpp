@@ -14,6 +14,7 @@
 #include <kiln/print.h>
 
 #include "dsl/array_memory.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/shapes.h"
 #include "dsl/specializations.h"
 
@@ -218,9 +219,11 @@ std::string text_of(const detail::Handle& h, detail::Where where) {
 
 namespace kiln::detail {
 
-char* array_text(const Handle& h, Where where) {
+char* array_text(const Handle& h, Where where) try {
   const std::string text = dsl::text_of(h, where);
   return copy_text(text.data(), text.size());
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("print an array", where);
 }
 
 }  // namespace kiln::detail

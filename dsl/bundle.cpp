@@ -1,6 +1,7 @@
 // dsl/bundle.cpp -- the calls of kiln/bundle.h.
 #include <kiln/bundle.h>
 
+#include "dsl/out_of_memory.h"
 #include "dsl/shapes.h"
 #include "runtime/compile_mode.h"
 #include "runtime/loaded_bundles.h"
@@ -8,13 +9,15 @@
 
 namespace kiln::detail {
 
-void load_bundle(const char* path, Where where) {
+void load_bundle(const char* path, Where where) try {
   if (!path || !*path) fail<IoError>("kl::load_bundle: the path is empty{}", dsl::place(where));
   try {
     runtime::load_bundle(path);
   } catch (const IoError& error) {
     fail<IoError>("kl::load_bundle{}: {}", dsl::place(where), error.what());
   }
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("load a bundle", where);
 }
 
 int compile_mode() noexcept { return static_cast<int>(runtime::compile_mode()); }

@@ -5,6 +5,7 @@
 #include <kiln/detail/bridge.h>
 
 #include "dsl/array_memory.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/session.h"
 #include "runtime/recording.h"
 #include "runtime/retirement.h"
@@ -121,12 +122,16 @@ void current_device(int& kind, int& index) {
   index = device.index;
 }
 
-void set_current_device(int kind, int index, Where where) {
+void set_current_device(int kind, int index, Where where) try {
   dsl::backend_for(device_id(kind, index), "DeviceGuard", where);
   dsl::set_current_device(device_id(kind, index));
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("choose a device", where);
 }
 
-int device_count() { return static_cast<int>(runtime::devices().size()); }
+int device_count() try { return static_cast<int>(runtime::devices().size()); } catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("list devices");
+}
 
 void device_at(int position, int& kind, int& index) {
   const auto& all = runtime::devices();
@@ -143,39 +148,59 @@ bool device_available(int kind, int index) noexcept {
   }
 }
 
-const char* device_unavailable_reason(int kind, int index) {
+const char* device_unavailable_reason(int kind, int index) try {
   thread_local std::string reason;
   reason = dsl::missing_reason(device_id(kind, index));
   return reason.c_str();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("describe a device");
 }
 
-const char* device_name(int kind, int index) { return dsl::info_of(device_id(kind, index)).name.c_str(); }
+const char* device_name(int kind, int index) try {
+  return dsl::info_of(device_id(kind, index)).name.c_str();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("describe a device");
+}
 
-const char* device_arch(int kind, int index) { return dsl::info_of(device_id(kind, index)).arch.c_str(); }
+const char* device_arch(int kind, int index) try {
+  return dsl::info_of(device_id(kind, index)).arch.c_str();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("describe a device");
+}
 
-void synchronize_device(int kind, int index) { dsl::synchronize_all(device_id(kind, index)); }
+void synchronize_device(int kind, int index) try {
+  dsl::synchronize_all(device_id(kind, index));
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("synchronize a device");
+}
 
-void* create_stream(int kind, int index, Where where) {
+void* create_stream(int kind, int index, Where where) try {
   dsl::backend_for(device_id(kind, index), "Stream", where);
   return dsl::take_stream(device_id(kind, index));
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a stream", where);
 }
 
 void destroy_stream(int kind, int index, void* stream) noexcept {
   dsl::give_stream_back(device_id(kind, index), stream);
 }
 
-void synchronize_stream(int kind, int index, void* stream) {
+void synchronize_stream(int kind, int index, void* stream) try {
   dsl::check_not_recording(device_id(kind, index));
   backend(device_id(kind, index)).synchronize(stream);
   runtime::run_finished_deleters();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("synchronize a stream");
 }
 
 void* current_stream(int kind, int index) { return dsl::current_stream(device_id(kind, index)); }
 
 void set_current_stream(int kind, int index, void* stream) { dsl::set_current_stream(device_id(kind, index), stream); }
 
-void* create_event(int kind, int index, Where where) {
+void* create_event(int kind, int index, Where where) try {
   return dsl::backend_for(device_id(kind, index), "Event", where).create_event();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make an event", where);
 }
 
 void destroy_event(int kind, int index, void* event) noexcept {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "dsl/foreign.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/session.h"
 #include "support/check.h"
 
@@ -234,7 +235,7 @@ namespace kiln::detail {
 using namespace dsl;
 
 Handle import_dlpack(kiln_dl_managed_tensor_versioned* tensor, DType type, bool writes, const Import& how,
-                     Where where) {
+                     Where where) try {
   constexpr const char* operation = "from_dlpack";
   check_given(operation, tensor, where);
   Pending pending(owner_of(tensor));
@@ -245,22 +246,28 @@ Handle import_dlpack(kiln_dl_managed_tensor_versioned* tensor, DType type, bool 
   }
   check_writes(operation, (tensor->flags & KILN_DL_FLAG_READ_ONLY) != 0, writes, where);
   return import_tensor(operation, tensor->dl_tensor, pending, type, how, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("take a tensor over", where);
 }
 
-Handle import_dlpack(kiln_dl_managed_tensor* tensor, DType type, bool, const Import& how, Where where) {
+Handle import_dlpack(kiln_dl_managed_tensor* tensor, DType type, bool, const Import& how, Where where) try {
   constexpr const char* operation = "from_dlpack";
   check_given(operation, tensor, where);
   Pending pending(owner_of(tensor));
   return import_tensor(operation, tensor->dl_tensor, pending, type, how, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("take a tensor over", where);
 }
 
-Handle borrow_dlpack(const kiln_dl_tensor& tensor, DType type, const Import& how, Where where) {
+Handle borrow_dlpack(const kiln_dl_tensor& tensor, DType type, const Import& how, Where where) try {
   Pending nobody(Owner{});
   return import_tensor("borrow_dlpack", tensor, nobody, type, how, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("borrow a tensor", where);
 }
 
 Handle import_cuda_array(const CudaArrayInterface& array, DType type, bool writes, void (*release)(void*), void* owner,
-                         const Import& how, Where where) {
+                         const Import& how, Where where) try {
   constexpr const char* operation = "from_cuda_array_interface";
   Pending pending({release, owner});
   check_writes(operation, array.read_only, writes, where);
@@ -275,17 +282,22 @@ Handle import_cuda_array(const CudaArrayInterface& array, DType type, bool write
   const Handle handle = dsl::adopt(operation, described, pending.owner(), ordered, where);
   pending.taken();
   return handle;
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("take an array over", where);
 }
 
-kiln_dl_managed_tensor_versioned* export_dlpack(const Handle& handle, bool read_only, const Export& how, Where where) {
+kiln_dl_managed_tensor_versioned* export_dlpack(const Handle& handle, bool read_only, const Export& how,
+                                                Where where) try {
   auto* const tensor = export_tensor<kiln_dl_managed_tensor_versioned>("to_dlpack", handle, how, where);
   tensor->version = {KILN_DL_MAJOR_VERSION, KILN_DL_MINOR_VERSION};
   if ((read_only && !how.copy) || how.read_only) tensor->flags |= KILN_DL_FLAG_READ_ONLY;
   if (how.copy) tensor->flags |= KILN_DL_FLAG_IS_COPIED;
   return tensor;
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("hand a tensor out", where);
 }
 
-kiln_dl_managed_tensor* export_dlpack_legacy(const Handle& handle, bool read_only, const Export& how, Where where) {
+kiln_dl_managed_tensor* export_dlpack_legacy(const Handle& handle, bool read_only, const Export& how, Where where) try {
   if ((read_only && !how.copy) || how.read_only) {
     fail<TypeError>(
         "[to_dlpack_legacy] the array is only to be read, which tensors before DLPack 1.0 cannot say{}; use "
@@ -293,10 +305,12 @@ kiln_dl_managed_tensor* export_dlpack_legacy(const Handle& handle, bool read_onl
         place(where));
   }
   return export_tensor<kiln_dl_managed_tensor>("to_dlpack_legacy", handle, how, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("hand a tensor out", where);
 }
 
 void export_cuda_array(const Handle& handle, bool read_only, const Export& how, CudaArrayInterface& result,
-                       std::int64_t* shape, std::int64_t* strides, Where where) {
+                       std::int64_t* shape, std::int64_t* strides, Where where) try {
   constexpr const char* operation = "to_cuda_array_interface";
   const OwnedHandle source = prepared(operation, handle, how, where);
   const Layout& layout = *source.get().layout;
@@ -316,6 +330,8 @@ void export_cuda_array(const Handle& handle, bool read_only, const Export& how, 
             .strides = strides,
             .has_stream = true,
             .stream = reinterpret_cast<std::uintptr_t>(stream ? stream : runtime::legacy_stream)};
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("hand an array out", where);
 }
 
 DType dtype_of_tensor(const kiln_dl_tensor& tensor, Where where) {

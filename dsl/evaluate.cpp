@@ -3,6 +3,7 @@
 
 #include "dsl/convert.h"
 #include "dsl/gather.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/recorder.h"
 #include "dsl/scalar_fault.h"
 #include "dsl/shapes.h"
@@ -64,8 +65,10 @@ auto with_call(const detail::Evaluation& e, Run run) {
 
 namespace kiln::detail {
 
-void evaluate(Site& site, const Evaluation& evaluation) {
+void evaluate(Site& site, const Evaluation& evaluation) try {
   dsl::with_call(evaluation, [&](const Call& call) { execute(site, call); });
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("compute an expression", evaluation.where);
 }
 
 void evaluate(InlineSite& site, Handle& target, const Slot* slots) { evaluate(site, target, slots, Where{}); }
@@ -78,16 +81,22 @@ void evaluate(InlineSite& site, Handle& target, const Slot* slots, Where where) 
   evaluate(site.site, evaluation);
 }
 
-Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch) {
+Inspection* inspect(Site& site, const Evaluation& evaluation, const char* arch) try {
   return dsl::with_call(evaluation, [&](const Call& call) { return inspect(site, call, arch); });
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("inspect a call", evaluation.where);
 }
 
-void precompile(Site& site, const Evaluation& evaluation, const char* arch) {
+void precompile(Site& site, const Evaluation& evaluation, const char* arch) try {
   dsl::with_call(evaluation, [&](const Call& call) { precompile(site, call, arch); });
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("compile a function", evaluation.where);
 }
 
-void* begin_compile_progress(const char* name, unsigned variants) {
+void* begin_compile_progress(const char* name, unsigned variants) try {
   return new Progress(fmt::format("compiling {}", name ? name : "a function"), "variant", variants);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("show the progress");
 }
 
 void advance_compile_progress(void* bar, const char* arch) {

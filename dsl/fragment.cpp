@@ -5,7 +5,9 @@
 #include <map>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
+#include "dsl/out_of_memory.h"
 #include "support/fork_safe.h"
 
 namespace kiln::dsl {
@@ -13,20 +15,19 @@ namespace {
 
 static_assert(sizeof(detail::Instruction) == 6, "instructions are compared byte by byte");
 
-/// Gives one reference back; fragments that die are appended to `dead`.
-void drop(const detail::Slot& slot, std::vector<detail::Fragment*>& dead) {
+/// Gives one reference back; a fragment that dies is put before the others.
+void drop(const detail::Slot& slot, detail::Fragment*& dead) {
   if (!slot.owner) return;
   if (!is_fragment(slot)) {
     detail::release(static_cast<detail::Storage*>(slot.owner));
   } else if (__atomic_fetch_sub(&fragment_of(slot)->references, 1L, __ATOMIC_ACQ_REL) == 1L) {
-    dead.push_back(fragment_of(slot));
+    fragment_of(slot)->next_dead = std::exchange(dead, fragment_of(slot));
   }
 }
 
-void free_all(std::vector<detail::Fragment*>& dead) {
-  while (!dead.empty()) {
-    detail::Fragment* const fragment = dead.back();
-    dead.pop_back();
+void free_all(detail::Fragment* dead) {
+  while (dead) {
+    detail::Fragment* const fragment = std::exchange(dead, dead->next_dead);
     for (const detail::Slot& slot : fragment->slots) drop(slot, dead);
     delete fragment;
   }
@@ -91,7 +92,7 @@ void release_slots(Slot* slots, unsigned count) noexcept {
       release(static_cast<Storage*>(slots[i].owner));
       continue;
     }
-    std::vector<Fragment*> dead;
+    Fragment* dead = nullptr;
     dsl::drop(slots[i], dead);
     dsl::free_all(dead);
   }
@@ -142,12 +143,14 @@ void compose(Slot* to, Where where, const OperandSlots* operands, unsigned count
   finish(to, end, where);
 }
 
-Slot make_fragment(const Parts& parts) {
-  auto* const fragment = new Fragment;
+Slot make_fragment(const Parts& parts) try {
+  auto fragment = std::make_unique<Fragment>();
   fragment->program = dsl::intern_program(parts.code, parts.size);
   fragment->slots.resize(parts.size);
   copy_slots(fragment->slots.data(), parts.slots, parts.size);
-  return dsl::slot_of(fragment);
+  return dsl::slot_of(fragment.release());
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("keep a subexpression");
 }
 
 }  // namespace kiln::detail

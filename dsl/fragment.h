@@ -15,6 +15,7 @@ struct Fragment {
   const std::vector<Instruction>* program = nullptr;
   std::vector<Slot> slots;            ///< each holds a reference, one per instruction
   std::shared_ptr<const void> keeps;  ///< what a structure slot points to; then there is no program
+  Fragment* next_dead = nullptr;      ///< of those that end together: without memory they end, too
 };
 
 }  // namespace kiln::detail

@@ -7,6 +7,7 @@
 
 #include "dsl/array_memory.h"
 #include "dsl/layouts.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
 #include "runtime/activity.h"
@@ -158,7 +159,7 @@ bool patch(RecordedLaunch& launch, const Bytes& before, std::ptrdiff_t distance)
 
 namespace kiln::detail {
 
-CaptureState* begin_capture(int kind, int index, void* stream, Where where) {
+CaptureState* begin_capture(int kind, int index, void* stream, Where where) try {
   const runtime::DeviceId device{static_cast<runtime::DeviceKind>(kind), index};
   runtime::Backend& backend = runtime::backend(device);
   auto capture = std::make_unique<CaptureState>();
@@ -182,6 +183,8 @@ CaptureState* begin_capture(int kind, int index, void* stream, Where where) {
   dsl::set_current_stream(device, capture->stream);
   dsl::thread_state().device = device;
   return capture.release();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("begin a capture", where);
 }
 
 void abandon_capture(CaptureState* capture) noexcept {
@@ -189,23 +192,27 @@ void abandon_capture(CaptureState* capture) noexcept {
   delete capture;
 }
 
-CapturedGraph* end_capture(CaptureState* capture) {
+CapturedGraph* end_capture(CaptureState* capture) try {
+  const runtime::DeviceId device = capture->device;
+  const Where where = capture->where;
+  dsl::Finished finished = dsl::finish(std::unique_ptr<CaptureState>(capture));  // first: it ends in any case
   auto graph = std::make_unique<CapturedGraph>();
-  graph->device = capture->device;
-  graph->backend = &runtime::backend(capture->device);
-  graph->where = capture->where;
-  dsl::Finished finished = dsl::finish(std::unique_ptr<CaptureState>(capture));
+  graph->device = device;
+  graph->backend = &runtime::backend(device);
+  graph->where = where;
   graph->work = std::move(finished.work);
   graph->graph = finished.graph;
   if (graph->graph) graph->instance = graph->backend->graphs()->instantiate(graph->graph);
   return graph.release();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("end a capture");
 }
 
 CaptureState* begin_update(CapturedGraph& graph, Where where) {
   return begin_capture(static_cast<int>(graph.device.kind), graph.device.index, nullptr, where);
 }
 
-void end_capture_into(CapturedGraph& graph, CaptureState* capture) {
+void end_capture_into(CapturedGraph& graph, CaptureState* capture) try {
   dsl::Finished finished = dsl::finish(std::unique_ptr<CaptureState>(capture));
   const std::lock_guard lock(graph.mutex);
   runtime::GraphBackend* const graphs = graph.backend->graphs();
@@ -227,9 +234,11 @@ void end_capture_into(CapturedGraph& graph, CaptureState* capture) {
   }
   graph.work = std::move(finished.work);  // the former work's memory goes when `finished` does
   graph.streams.clear();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("update a graph");
 }
 
-void launch_graph(CapturedGraph& graph, void* stream, bool given) {
+void launch_graph(CapturedGraph& graph, void* stream, bool given) try {
   const runtime::NativeStream on = given ? stream : dsl::current_stream(graph.device);
   const std::lock_guard lock(graph.mutex);
   const std::string label =
@@ -248,9 +257,11 @@ void launch_graph(CapturedGraph& graph, void* stream, bool given) {
     graph.backend->graphs()->launch(graph.instance, on);
     dsl::note_stream(graph, on);
   });
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("launch a graph", graph.where);
 }
 
-void replace_in_graph(CapturedGraph& graph, const Handle& before, const Handle& after, Where where) {
+void replace_in_graph(CapturedGraph& graph, const Handle& before, const Handle& after, Where where) try {
   const std::lock_guard lock(graph.mutex);
   dsl::check_replacement(graph, before, after, where);
   if (before.data == after.data) return;
@@ -269,6 +280,8 @@ void replace_in_graph(CapturedGraph& graph, const Handle& before, const Handle& 
   if (runtime::Storage* const storage = dsl::storage_of(after)) graph.work.keep(*storage);
   graph.work.drop_unused();
   graph.streams.clear();  // the new array has not been noted
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("replace an array in a graph", where);
 }
 
 unsigned kernels_of(const CapturedGraph& graph) { return static_cast<unsigned>(graph.work.launches.size()); }

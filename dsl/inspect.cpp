@@ -8,6 +8,7 @@
 #include "dsl/compile_places.h"
 #include "dsl/drafting.h"
 #include "dsl/explain.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/owning_inspection.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
@@ -117,7 +118,7 @@ Inspection* inspect(Site& site, const Call& call, const char* arch) try {
   owner->kernel_count = static_cast<unsigned>(owner->infos.size());
   return owner.release();
 } catch (const std::bad_alloc&) {
-  throw OutOfMemory("there is no host memory left to inspect this function");
+  dsl::fail_without_memory("inspect this function", call.where);
 }
 
 Roofline roofline(const Inspection& inspection, double milliseconds) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "dsl/out_of_memory.h"
 #include "support/check.h"
 #include "support/fork_safe.h"
 
@@ -163,7 +164,7 @@ void* advance(const Handle& handle, std::int64_t elements) {
 }  // namespace
 
 const Layout* intern(DType type, int device_kind, int device_index, const std::int64_t* shape, int rank,
-                     const std::int64_t* strides) {
+                     const std::int64_t* strides) try {
   const dsl::Shape checked = dsl::make_shape("array", {shape, static_cast<std::size_t>(rank)}, {});
   dsl::Strided view = dsl::constant(checked);
   if (strides) {
@@ -172,9 +173,11 @@ const Layout* intern(DType type, int device_kind, int device_index, const std::i
     view = dsl::contiguous("array", checked, {});
   }
   return dsl::intern(type, {static_cast<runtime::DeviceKind>(device_kind), device_index}, view);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("note a layout");
 }
 
-Handle view_of(const Handle& h, int kind, const std::int64_t* numbers, unsigned count, Where where) {
+Handle view_of(const Handle& h, int kind, const std::int64_t* numbers, unsigned count, Where where) try {
   const auto name = dsl::name_of(static_cast<dsl::ViewSpec::Kind>(kind));
   if (!h.layout) {
     fail<ShapeError>(
@@ -193,15 +196,19 @@ Handle view_of(const Handle& h, int kind, const std::int64_t* numbers, unsigned 
   }
   const Layout* layout = dsl::intern(h.layout->dtype, dsl::device_of(*h.layout), *result, name, where);
   return {h.storage, advance(h, result->offset), layout};
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a view", where);
 }
 
-int broadcast_shape(const Layout* const* layouts, unsigned count, std::int64_t* shape, Where where) {
+int broadcast_shape(const Layout* const* layouts, unsigned count, std::int64_t* shape, Where where) try {
   std::vector<dsl::Shape> shapes;
   shapes.reserve(count);
   for (unsigned i = 0; i < count; ++i) shapes.push_back(dsl::shape_of(*layouts[i]));
   const dsl::Shape result = dsl::broadcast("broadcast", shapes, where);
   for (int i = 0; i < result.rank; ++i) shape[i] = result.extents[i];
   return result.rank;
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("broadcast", where);
 }
 
 }  // namespace kiln::detail

@@ -12,6 +12,7 @@
 
 #include "dsl/array_memory.h"
 #include "dsl/npy_header.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/session.h"
 #include "support/check.h"
 #include "support/files.h"
@@ -265,16 +266,26 @@ void save(const char* path, const detail::Handle& h, Where where) {
 
 namespace kiln::detail {
 
-Handle load_npy(const char* path, DType type, Where where) { return dsl::load(path, type, where).take(); }
+Handle load_npy(const char* path, DType type, Where where) try {
+  return dsl::load(path, type, where).take();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("load a file", where);
+}
 
-int npy_info(const char* path, DType& type, std::int64_t* shape, bool& fortran_order, Where where) {
+int npy_info(const char* path, DType& type, std::int64_t* shape, bool& fortran_order, Where where) try {
   const dsl::NpyHeader header = dsl::Source(path, where).header();
   type = header.type;
   fortran_order = header.fortran_order;
   std::copy_n(header.shape.extents.begin(), header.shape.rank, shape);
   return header.shape.rank;
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("read a file", where);
 }
 
-void save_npy(const char* path, const Handle& h, Where where) { dsl::save(path, h, where); }
+void save_npy(const char* path, const Handle& h, Where where) try {
+  dsl::save(path, h, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("save a file", where);
+}
 
 }  // namespace kiln::detail

@@ -10,6 +10,7 @@
 #include "dsl/fragment.h"
 #include "dsl/gather.h"
 #include "dsl/infer.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
@@ -210,13 +211,16 @@ class Replacement {
 
 namespace kiln::detail {
 
-int shape_of(const Parts& parts, std::int64_t* shape, Where where) {
+int shape_of(const Parts& parts, std::int64_t* shape, Where where) try {
   if (dsl::mixes_elements(parts)) return dsl::traced_shape(parts, shape, where);
   const std::vector<const Layout*> layouts = dsl::layouts_of(parts, where);
   return broadcast_shape(layouts.data(), static_cast<unsigned>(layouts.size()), shape, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("find a shape", where);
 }
 
-void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
+void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t* numbers, unsigned count,
+             Where where) try {
   const dsl::Viewing view(parts, kind, numbers, count, where);
   std::vector<Slot> result(slots, slots + parts.size);
   bool any = false;
@@ -242,17 +246,21 @@ void view_of(const Parts& parts, Slot* slots, ViewKind kind, const std::int64_t*
     Slot slot = dsl::slot_of(f);
     release_slots(&slot, 1);
   }
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a view", where);
 }
 
-Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) {
+Slot viewed_fragment(const Parts& parts, ViewKind kind, const std::int64_t* numbers, unsigned count, Where where) try {
   const dsl::Viewing view(parts, kind, numbers, count, where);
   dsl::Program program{{parts.code, parts.code + parts.size}, {parts.slots, parts.slots + parts.size}};
   view.append(program);
   return make_fragment(program.parts());
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a view", where);
 }
 
 Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond beyond, const std::int64_t* by, unsigned count,
-                      Where where) {
+                      Where where) try {
   std::vector<std::int64_t> numbers{static_cast<std::int64_t>(beyond)};
   numbers.insert(numbers.end(), by, by + count);
   dsl::Shape shape;
@@ -265,9 +273,11 @@ Slot shifted_fragment(const Parts& parts, const Parts* fill, Beyond beyond, cons
   }
   program.view(ViewKind::shift, numbers.data(), count + 1, where, fill ? 2 : 1);
   return make_fragment(program.parts());
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("shift", where);
 }
 
-Handle index_operand(const Parts& parts, int axis, Where where) {
+Handle index_operand(const Parts& parts, int axis, Where where) try {
   std::int64_t extents[max_rank] = {}, strides[max_rank] = {};
   const int rank = shape_of(parts, extents, where);
   const dsl::Shape shape = dsl::make_shape("index", {extents, static_cast<std::size_t>(rank)}, where);
@@ -275,14 +285,18 @@ Handle index_operand(const Parts& parts, int axis, Where where) {
   int kind = 0, index = 0;
   current_device(kind, index);
   return {nullptr, nullptr, intern(DType::i64, kind, index, extents, rank, strides)};
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make an index", where);
 }
 
-Handle counter_operand(const std::int64_t* shape, int rank, Where where) {
+Handle counter_operand(const std::int64_t* shape, int rank, Where where) try {
   int kind = 0, index = 0;
   current_device(kind, index);
   const dsl::Shape checked = dsl::make_shape("array", {shape, static_cast<std::size_t>(rank)}, where);
   dsl::element_count("array", checked, where);
   return {nullptr, nullptr, intern(DType::i64, kind, index, shape, rank, nullptr)};
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make an index", where);
 }
 
 void check_count(std::int64_t count, const std::int64_t* shape, int rank, Where where) {

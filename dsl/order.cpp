@@ -1,6 +1,7 @@
 // dsl/order.cpp -- numbers of elements in the order of their keys, on either device.
 #include <kiln/detail/program.h>
 
+#include "dsl/out_of_memory.h"
 #include "dsl/scatter.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
@@ -9,7 +10,7 @@
 
 namespace kiln::detail {
 
-Handle order_by_key(const Handle& keys, std::int64_t bins, Where where) {
+Handle order_by_key(const Handle& keys, std::int64_t bins, Where where) try {
   const std::int64_t count = keys.layout->size;
   if (bins >= INT32_MAX || count >= INT32_MAX)
     fail<ShapeError>("{} indices of {} elements{}: 2^31 is more than can be sorted; work in parts", count, bins,
@@ -35,6 +36,8 @@ Handle order_by_key(const Handle& keys, std::int64_t bins, Where where) {
     dsl::order_on_gpu(from, count, bins, to, device, stream);
   }
   return order.take();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("sort", where);
 }
 
 }  // namespace kiln::detail

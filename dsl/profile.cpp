@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "dsl/out_of_memory.h"
 #include "runtime/profiler.h"
 #include "support/check.h"
 
@@ -112,9 +113,11 @@ std::string table_of(const OwningProfile& profile) {
 
 namespace kiln::detail {
 
-Profiler* start_profile(bool all_threads) { return new Profiler(all_threads); }
+Profiler* start_profile(bool all_threads) try { return new Profiler(all_threads); } catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("start a profile");
+}
 
-Profile* stop_profile(Profiler* profiler) {
+Profile* stop_profile(Profiler* profiler) try {
   const std::unique_ptr<Profiler> owner(profiler);
   if (!owner) fail<Error>("kl::Profiler::stop: this profile was stopped before; make another kl::Profiler");
   const runtime::ProfileResult result = owner->profiler.stop();
@@ -130,6 +133,8 @@ Profile* stop_profile(Profiler* profiler) {
   profile->loaded_from_disk = result.disk_hits;
   profile->table = profile->keep(dsl::table_of(*profile));
   return profile.release();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("end a profile");
 }
 
 void destroy(Profiler* profiler) noexcept { delete profiler; }

@@ -1,6 +1,7 @@
 // dsl/raw_inspect.cpp -- what inspect() tells about a kernel of the user's own.
 #include <algorithm>
 
+#include "dsl/out_of_memory.h"
 #include "dsl/owning_inspection.h"
 #include "dsl/raw_kernel.h"
 #include "dsl/session.h"
@@ -42,7 +43,7 @@ void fill_launch(const RawVariant& variant, const detail::LaunchControl& launch,
 
 namespace kiln::detail {
 
-Inspection* inspect_raw(RawProgram& program, const LaunchControl& launch, const char* arch) {
+Inspection* inspect_raw(RawProgram& program, const LaunchControl& launch, const char* arch) try {
   const runtime::DeviceId device = dsl::current_device();
   if (!arch && device.kind == runtime::DeviceKind::cpu) {
     fail<DeviceError>(
@@ -70,6 +71,8 @@ Inspection* inspect_raw(RawProgram& program, const LaunchControl& launch, const 
   owner->kernels = owner->infos.data();
   owner->kernel_count = 1;
   return owner.release();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("inspect a raw kernel", launch.where);
 }
 
 }  // namespace kiln::detail

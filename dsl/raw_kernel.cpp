@@ -7,6 +7,7 @@
 
 #include "dsl/compile_places.h"
 #include "dsl/kernels.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/shapes.h"
 #include "dsl/usage.h"
 #include "runtime/activity.h"
@@ -160,7 +161,11 @@ char* copy_text(const char* text, std::size_t size) {
 
 void free_text(char* text) noexcept { std::free(text); }
 
-RawProgram* make_raw(const RawDefinition& definition) { return new RawProgram(definition); }
+RawProgram* make_raw(const RawDefinition& definition) try {
+  return new RawProgram(definition);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a raw kernel", definition.where);
+}
 
 void retain(RawProgram* program) noexcept {
   if (program) program->references.fetch_add(1, std::memory_order_relaxed);
@@ -170,7 +175,7 @@ void release(RawProgram* program) noexcept {
   if (program && program->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete program;
 }
 
-void compile_raw(RawProgram& program, const char* arch, Where where) {
+void compile_raw(RawProgram& program, const char* arch, Where where) try {
   if (arch) {
     program.precompile(arch, where);
     return;
@@ -183,6 +188,8 @@ void compile_raw(RawProgram& program, const char* arch, Where where) {
         program.name(), program.place(where));
   }
   program.on_device(device.index, where);
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("compile a raw kernel", where);
 }
 
 }  // namespace kiln::detail

@@ -3,6 +3,7 @@
 
 #include "dsl/array_memory.h"
 #include "dsl/layouts.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/raw_kernel.h"
 #include "dsl/shapes.h"
 #include "runtime/activity.h"
@@ -303,7 +304,7 @@ std::int64_t bytes_of_arrays(const detail::RawArgument* arguments, unsigned coun
 namespace kiln::detail {
 
 void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t over, const RawArgument* arguments,
-                unsigned count) {
+                unsigned count) try {
   const dsl::Launching l{program, launch, arguments, count};
   const runtime::DeviceId device = dsl::device_of_launch(l);
   const dsl::RawVariant& variant = program.on_device(device.index, launch.where);
@@ -339,6 +340,8 @@ void launch_raw(RawProgram& program, const LaunchControl& launch, std::int64_t o
     runtime::Storage* const storage = dsl::storage_of(*arguments[i].handle);
     if (storage && storage->stream != stream) runtime::note_use(*storage, stream);
   }
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("launch a raw kernel", launch.where);
 }
 
 }  // namespace kiln::detail

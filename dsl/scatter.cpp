@@ -9,6 +9,7 @@
 
 #include "dsl/fragment.h"
 #include "dsl/gather.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/scatter_report.h"
 #include "dsl/scatter_trace.h"
 #include "dsl/session.h"
@@ -325,20 +326,24 @@ void refuse_in_cpu_graph(runtime::DeviceId device, const char* what, Where where
 namespace kiln::detail {
 
 void scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices, const Parts& updates,
-             Where where) {
+             Where where) try {
   const runtime::DeviceId device = target.layout ? dsl::device_of(*target.layout) : dsl::current_device();
   dsl::refuse_in_cpu_graph(device, "writing by index (kl::scatter_add, kl::bincount, ...)", where);
   dsl::Scattered(sites, call, target, indices, updates, nullptr, where).run();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("scatter", where);
 }
 
 Inspection* inspect_scatter(ScatterSites& sites, const ScatterCall& call, Handle& target, const Parts& indices,
-                            const Parts& updates, const char* arch, Where where) {
+                            const Parts& updates, const char* arch, Where where) try {
   if (!target.layout)
     fail<ShapeError>("inspect: a scatter into an array that has no elements yet{}: give it a shape first",
                      dsl::place(where));
   dsl::ScatterReport report(arch, dsl::device_of(*target.layout), where);
   dsl::Scattered(sites, call, target, indices, updates, &report, where).run();
   return report.finish();
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("inspect a scatter", where);
 }
 
 void check_histogram(std::int32_t bins, double lo, double hi, Where where) {

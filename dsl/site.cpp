@@ -1,11 +1,10 @@
 // dsl/site.cpp -- publication of plans, and execute(): the entry of every call.
 #include "dsl/site.h"
 
-#include <new>
-
 #include "dsl/bundled.h"
 #include "dsl/drafting.h"
 #include "dsl/infer.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/planner.h"
 #include "dsl/session.h"
 #include "dsl/shapes.h"
@@ -27,10 +26,6 @@ void check_operands(const detail::Call& call) {
         i, place(call.where));
   }
 }
-
-/// Without formatting, which would take memory.
-constexpr const char* no_host_memory =
-    "there is no host memory left to plan or compile this call; the device's memory and kiln's caches are as before";
 
 /// A call of a traced function does not know its own line; the last one of the lambda stands in for it.
 detail::Call with_place(const detail::Call& call, const Trace& trace) {
@@ -167,7 +162,7 @@ void execute(Site& site, const Call& call) try {
   }
   dsl::run_plan(*plan, call);
 } catch (const std::bad_alloc&) {
-  throw OutOfMemory(dsl::no_host_memory);
+  dsl::fail_without_memory("plan or compile this call", call.where);
 }
 
 }  // namespace kiln::detail

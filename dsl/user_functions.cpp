@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dsl/fragment.h"
+#include "dsl/out_of_memory.h"
 #include "dsl/recorder.h"
 #include "dsl/shapes.h"
 #include "support/check.h"
@@ -105,7 +106,7 @@ FunctionPointer shared(std::shared_ptr<codegen::Function> function) {
 
 namespace kiln::detail {
 
-Slot make_function(const FunctionText& given, Where where) {
+Slot make_function(const FunctionText& given, Where where) try {
   // First, so that the state is freed whatever is wrong with the rest.
   std::shared_ptr<const void> owner;
   if (given.destroy) owner = std::shared_ptr<const void>(given.context, given.destroy);
@@ -122,13 +123,17 @@ Slot make_function(const FunctionText& given, Where where) {
   dsl::check_names(*function, where);
   function->text = dsl::with_return(given.text, function->name, where);
   return dsl::function_slot(given.context ? dsl::FunctionPointer(function) : dsl::shared(std::move(function)));
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a function", where);
 }
 
-Slot with_preamble(const Slot& function, const char* preamble) {
+Slot with_preamble(const Slot& function, const char* preamble) try {
   const codegen::Function& old = dsl::function_of(function);
   auto copy = std::make_shared<codegen::Function>(old);
   copy->preamble = preamble;
   return dsl::function_slot(old.host.context ? dsl::FunctionPointer(copy) : dsl::shared(std::move(copy)));
+} catch (const std::bad_alloc&) {
+  dsl::fail_without_memory("make a function");
 }
 
 NodeId Recorder::call(const codegen::Function& function, const NodeId* operands, unsigned count, Where where) {

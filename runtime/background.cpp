@@ -31,6 +31,7 @@ struct Queue {
   std::condition_variable idle;
   std::deque<Job> jobs;
   bool running = false, stopping = false;
+  int waiting = 0;  ///< threads in wait_for_background
 };
 
 /// Never destroyed. A forked child begins with another, for its copy may have been changing.
@@ -67,12 +68,10 @@ Queue& queue() {
   return *made;
 }
 
-void work() {
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);  // Linux: of this thread
-  pthread_setname_np(pthread_self(), "kiln-tune");
-  Queue& q = queue();
-  std::unique_lock lock(q.mutex);
-  while (!q.jobs.empty()) {
+/// The jobs in their order, while `goes_on`. The lock is held between them.
+template <class Condition>
+void run_jobs(Queue& q, std::unique_lock<std::mutex>& lock, Condition goes_on) {
+  while (!q.jobs.empty() && goes_on()) {
     {
       const HoldsExit hold{HoldsExit::UnlessTooLate()};
       if (!hold.holds()) break;  // the thread that ends the process sees to the rest
@@ -86,6 +85,14 @@ void work() {
   }
   q.running = false;
   q.idle.notify_all();
+}
+
+void work() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);  // Linux: of this thread
+  pthread_setname_np(pthread_self(), "kiln-tune");
+  Queue& q = queue();
+  std::unique_lock lock(q.mutex);
+  run_jobs(q, lock, [&q] { return q.waiting == 0; });
 }
 
 }  // namespace
@@ -109,7 +116,13 @@ bool run_in_background(std::function<void()> job, AtExit at_exit) {
 void wait_for_background() {
   Queue& q = queue();
   std::unique_lock lock(q.mutex);
+  // On a busy machine the queue's thread, of the lowest priority, gets next to nothing: it hands over to who waits.
+  ++q.waiting;
   q.idle.wait(lock, [&] { return !q.running; });
+  --q.waiting;
+  if (q.jobs.empty()) return;
+  q.running = true;
+  run_jobs(q, lock, [] { return true; });
 }
 
 }  // namespace kiln::runtime

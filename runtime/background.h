@@ -15,7 +15,8 @@ enum class AtExit : std::uint8_t { forget, finish };
 /// thread can be started. A job that is to be finished then runs at once, on the calling thread.
 bool run_in_background(std::function<void()> job, AtExit at_exit = AtExit::forget);
 
-/// Waits until nothing is queued or running. For tests and offline tuning.
+/// Returns when nothing is queued or running. What has not begun runs on the calling thread, for the queue's own gets
+/// no time on a busy machine. For tests and offline tuning.
 void wait_for_background();
 
 }  // namespace kiln::runtime

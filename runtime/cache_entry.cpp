@@ -50,7 +50,9 @@ std::string read_any_header(std::string_view start, Header& header) {
 /// The same, of this version.
 std::string read_header(std::string_view start, Header& header) {
   if (std::string doubt = read_any_header(start, header); !doubt.empty()) return doubt;
-  if (header.version != cache_format_version || header.header_bytes != sizeof header)
+  if (header.version == cache_format_version && header.header_bytes != sizeof header)
+    return fmt::format("its header of {} bytes is none of version {}", header.header_bytes, header.version);
+  if (header.version != cache_format_version)
     return fmt::format("its format is version {}, this kiln reads version {}", header.version, cache_format_version);
   return "";
 }

@@ -123,7 +123,10 @@ extern "C" {
 const char* kiln_last_error(void) noexcept { return kiln::dsl::c::last_error.text(); }
 
 const char* kiln_status_name(kiln_status status) noexcept {
-  switch (static_cast<int>(status)) {
+  std::int32_t number = 0;  // which may be none of the enumeration: not a value that C++ may load
+  static_assert(sizeof status == sizeof number);
+  std::memcpy(&number, &status, sizeof number);
+  switch (number) {
 #define KILN_STATUS(name) \
   case name:              \
     return #name;

@@ -32,6 +32,14 @@ inline void require(const void* pointer, const char* name) {
   if (!pointer) [[unlikely]]
     fail_argument("{} is null", name);
 }
+/// A list of the caller's: there where it has items, and not of a number that nobody wrote. Before any item is read.
+inline void require_list(const void* list, std::size_t count, std::size_t most, const char* name) {
+  if (count > most) [[unlikely]]
+    fail_argument("{} has {} items; at most {} are possible", name, count, most);
+  if (count > 0) require(list, name);
+}
+/// Of one call that compiles ahead.
+inline constexpr std::size_t most_archs = 256;
 /// The size of a structure of the caller's: at least what the first version had, and not a number that nobody wrote.
 inline void require_size(std::size_t size, std::size_t least, const char* name) {
   constexpr std::size_t most = 4096;

@@ -33,8 +33,10 @@ kiln_graph* read_graph(const char* text, std::size_t length, const kiln_function
                        std::size_t function_count, kiln_graph* const* result) {
   require(text, "text");
   require(result, "graph");
-  if (function_count > 0) require(static_cast<const void*>(functions), "functions");
+  constexpr std::size_t most_functions = 65536;
+  require_list(static_cast<const void*>(functions), function_count, most_functions, "functions");
   for (std::size_t i = 0; i < function_count; ++i) require(functions[i], "a function");
+  if (length != SIZE_MAX && length > PTRDIFF_MAX) fail_argument("the text has {} bytes, which no text has", length);
   const std::string_view all(text, length == SIZE_MAX ? std::strlen(text) : length);
   kiln_graph* const made = make_object<kiln_graph>();
   try {

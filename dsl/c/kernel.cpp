@@ -102,7 +102,7 @@ void kiln_kernel_destroy(kiln_kernel* kernel) noexcept { destroy_object(kernel);
 kiln_status kiln_kernel_compile(kiln_kernel* kernel, const char* const* archs, std::size_t arch_count) noexcept {
   return guarded("kiln_kernel_compile", [&] {
     require(kernel, "kernel");
-    if (arch_count > 0) require(archs, "archs");
+    require_list(static_cast<const void*>(archs), arch_count, most_archs, "archs");
     for (std::size_t i = 0; i < arch_count; ++i) require(archs[i], "the name of an architecture");
     for (std::size_t i = 0; i < (arch_count ? arch_count : 1); ++i)
       for (const bool odd : {false, true}) compile_variant(*kernel, odd, arch_count ? archs[i] : nullptr);

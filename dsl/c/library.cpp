@@ -71,6 +71,7 @@ kiln_status kiln_bundle_load(const char* path) noexcept {
 kiln_status kiln_bundle_load_memory(const void* data, std::size_t bytes, const char* name) noexcept {
   return guarded("kiln_bundle_load_memory", [&] {
     require(data, "data");
+    if (bytes > PTRDIFF_MAX) fail_argument("data has {} bytes, which no memory holds", bytes);
     if (reinterpret_cast<std::uintptr_t>(data) % 64 != 0) fail_argument("data is not aligned to 64 bytes");
     runtime::load_bundle_from_memory({static_cast<const char*>(data), bytes}, name ? name : "a bundle in memory");
   });

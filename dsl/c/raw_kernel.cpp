@@ -27,11 +27,7 @@ namespace {
 
 using detail::RawArgument;
 
-constexpr std::size_t usual_arguments = 16, most_arguments = 4096;
-
-void check_list(const void* list, std::size_t count, const char* name) {
-  if (count > 0) require(list, name);
-}
+constexpr std::size_t usual_arguments = 16, most_arguments = 4096, most_texts = 65536;
 
 /// The options as the compiler takes them: C++17 where they name no language.
 std::vector<detail::RawText> words_of(const kiln_raw_options* options) {
@@ -64,9 +60,12 @@ kiln_raw_kernel* make(const char* name, const char* source, const kiln_raw_optio
   if (options) {
     require_known(options, "options");
     require_zero(options->reserved, "options->reserved");
-    check_list(static_cast<const void*>(options->options), options->option_count, "options->options");
-    check_list(static_cast<const void*>(options->header_names), options->header_count, "options->header_names");
-    check_list(static_cast<const void*>(options->header_texts), options->header_count, "options->header_texts");
+    const auto check = [](const char* const* list, std::size_t count, const char* what) {
+      require_list(static_cast<const void*>(list), count, most_texts, what);
+    };
+    check(options->options, options->option_count, "options->options");
+    check(options->header_names, options->header_count, "options->header_names");
+    check(options->header_texts, options->header_count, "options->header_texts");
     code = {!flag(options->no_contract, "options->no_contract"), flag(options->fast_math, "options->fast_math"),
             flag(options->lineinfo, "options->lineinfo")};
   }
@@ -115,8 +114,7 @@ RawArgument argument_of(const kiln_argument& given, std::size_t number, Held& he
 void launch(kiln_raw_kernel* kernel, kiln_dl_device device, void* stream, const kiln_launch_options* options,
             std::int64_t threads, const kiln_argument* arguments, std::size_t count) {
   require(kernel, "kernel");
-  check_list(arguments, count, "arguments");
-  if (count > most_arguments) fail_argument("{} arguments; at most {} are possible", count, most_arguments);
+  require_list(arguments, count, most_arguments, "arguments");
   if (threads < -1) fail_argument("{} threads; -1 where the grid says how many blocks run", threads);
   const runtime::DeviceId on = device_named(device);
   const DeviceScope scope(on);
@@ -155,7 +153,7 @@ kiln_status kiln_raw_kernel_compile(kiln_raw_kernel* kernel, const char* const* 
                                     std::size_t arch_count) noexcept {
   return guarded("kiln_raw_kernel_compile", [&] {
     require(kernel, "kernel");
-    check_list(static_cast<const void*>(archs), arch_count, "archs");
+    require_list(static_cast<const void*>(archs), arch_count, most_archs, "archs");
     for (std::size_t i = 0; i < arch_count; ++i) require(archs[i], "the name of an architecture");
     for (std::size_t i = 0; i < std::max<std::size_t>(arch_count, 1); ++i)
       detail::compile_raw(*kernel->program, arch_count ? archs[i] : nullptr, {});

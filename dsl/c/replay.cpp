@@ -71,6 +71,17 @@ NodeId Replay::number_as(kiln_value value, DType type, const char* what, Where w
   return node_as(value, type, where);
 }
 
+namespace {
+
+/// The recorder checks it against the rank.
+int axis_of(const Step& step) {
+  const std::int64_t axis = step.numbers[0];
+  if (axis < INT32_MIN || axis > INT32_MAX) fail<ShapeError>("axis {} does not exist{}", axis, place(step.where));
+  return static_cast<int>(axis);
+}
+
+}  // namespace
+
 void Replay::play(const Step& step) {
   for (const kiln_value operand : step.operands) check(operand);
   switch (step.kind) {
@@ -85,12 +96,10 @@ void Replay::play(const Step& step) {
     case StepKind::cast:
       return add_node(recorder_.cast(node(step.operands[0], step.where), step.type, step.where));
     case StepKind::index:
-      return add_node(
-          recorder_.item_index(node(step.operands[0], step.where), static_cast<int>(step.numbers[0]), step.where));
+      return add_node(recorder_.item_index(node(step.operands[0], step.where), axis_of(step), step.where));
     case StepKind::extent:
-      return add_node(recorder_.item_extent(array(step.operands[0], "the extent", step.where),
-                                            static_cast<int>(step.numbers[0]), step.where),
-                      true);
+      return add_node(
+          recorder_.item_extent(array(step.operands[0], "the extent", step.where), axis_of(step), step.where), true);
     case StepKind::random:
       return random(step);
     case StepKind::reduce:

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <memory>
+#include <new>
 
 #include "runtime/cpu/compiler_library.h"
 #include "runtime/cpu/cpu.h"
@@ -57,8 +58,11 @@ Binary compile_cpu(const KernelSource& source, const CompileOptions& options, bo
   request.want_assembly = want_assembly;
   const NotForked inside;  // LLVM's own locks
   const std::unique_ptr<kiln_cpu_result, decltype(library.release)> result(library.compile(&request), library.release);
+  if (!result) throw std::bad_alloc();
   if (const char* error = library.error(result.get())) {
     const std::string message = error;
+    if (library.out_of_memory(result.get()))
+      fail<OutOfMemory>("there is no host memory left to compile the kernel {} for the CPU: {}", source.entry, message);
     fail<CompileError>("LLVM rejected the kernel {} for {}:\n{}\n{}", source.entry, arch,
                        excerpt(source.text, line_of(message, source.entry)), message);
   }

@@ -68,6 +68,7 @@ CompilerLibrary bind(void* library) {
   find(library, "kiln_cpu_version", functions.version);
   find(library, "kiln_cpu_compile", functions.compile);
   find(library, "kiln_cpu_error", functions.error);
+  find(library, "kiln_cpu_out_of_memory", functions.out_of_memory);
   find(library, "kiln_cpu_image", functions.image);
   find(library, "kiln_cpu_assembly", functions.assembly);
   find(library, "kiln_cpu_release", functions.release);

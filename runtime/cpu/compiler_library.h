@@ -11,6 +11,7 @@ struct CompilerLibrary {
   decltype(&kiln_cpu_version) version = nullptr;
   decltype(&kiln_cpu_compile) compile = nullptr;
   decltype(&kiln_cpu_error) error = nullptr;
+  decltype(&kiln_cpu_out_of_memory) out_of_memory = nullptr;
   decltype(&kiln_cpu_image) image = nullptr;
   decltype(&kiln_cpu_assembly) assembly = nullptr;
   decltype(&kiln_cpu_release) release = nullptr;

@@ -202,6 +202,8 @@ static void test_words(void) {
   check_words(kiln_raw_kernel_create("", "", NULL, &raw));
 }
 
+int hostile_failures(void);  // c_hostile.c
+
 int main(void) {
   OK(kiln_graph_create(&graph));
   OK(kiln_graph_input(graph, KILN_F32, 1, &x));
@@ -212,6 +214,7 @@ int main(void) {
   test_names();
   test_words();
   kiln_graph_destroy(graph);
+  failures += hostile_failures();
   if (failures == 0) puts("all checks passed");
   return failures ? 1 : 0;
 }

@@ -49,6 +49,7 @@
 
 struct kiln_cpu_result {
   std::string error;
+  bool out_of_memory = false;
   std::string assembly;
   std::vector<char> image;
 };
@@ -61,6 +62,7 @@ namespace {
 struct Escape {
   std::jmp_buf point;
   char text[1024] = {};
+  bool out_of_memory = false;
   int exceptions_outside = std::uncaught_exceptions();
 };
 thread_local Escape* current_escape = nullptr;
@@ -80,14 +82,17 @@ Owned<T> make_owned(Arguments&&... arguments) {
   return Owned<T>(new T(std::forward<Arguments>(arguments)...));
 }
 
-void on_fatal_error(void*, const char* reason, bool) {
+[[noreturn]] void escape_with(const char* reason, bool out_of_memory) {
   Escape* escape = current_escape;
   if (!escape) std::abort();
+  escape->out_of_memory = out_of_memory;
   std::size_t n = 0;
   for (; reason[n] && n + 1 < sizeof escape->text; ++n) escape->text[n] = reason[n];
   escape->text[n] = 0;
   std::longjmp(escape->point, 1);
 }
+void on_fatal_error(void*, const char* reason, bool) { escape_with(reason, false); }
+void on_no_memory(void*, const char* reason, bool) { escape_with(reason, true); }
 
 /// Both families, for bundles are built on any machine.
 void initialize_backends() {
@@ -109,7 +114,7 @@ void initialise() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(on_fatal_error);
-    llvm::install_bad_alloc_error_handler(on_fatal_error);
+    llvm::install_bad_alloc_error_handler(on_no_memory);
     initialize_backends();
   });
 }
@@ -258,12 +263,15 @@ void compile_guarded(const kiln_cpu_request& request, kiln_cpu_result& result) {
   current_escape = &escape;
   if (setjmp(escape.point) == 0) {
     try {
+      result.error.reserve(sizeof escape.text);  // for what is said where there is no memory
       compile(request, result);
     } catch (const std::bad_alloc&) {
-      result.error = "there is no memory left for the compile";
+      result.error = "std::bad_alloc";
+      result.out_of_memory = true;
     }
   } else {
     result.error = escape.text;
+    result.out_of_memory = escape.out_of_memory;
   }
   current_escape = nullptr;
 }
@@ -277,7 +285,8 @@ KILN_EXPORT int kiln_cpu_interface(void) { return KILN_CPU_INTERFACE; }
 KILN_EXPORT const char* kiln_cpu_version(void) { return "LLVM " LLVM_VERSION_STRING; }
 
 KILN_EXPORT kiln_cpu_result* kiln_cpu_compile(const kiln_cpu_request* request) {
-  auto* result = new kiln_cpu_result;
+  auto* const result = new (std::nothrow) kiln_cpu_result;
+  if (!result) return nullptr;
   kiln::cpu_jit::initialise();
   kiln::cpu_jit::compile_guarded(*request, *result);
   return result;
@@ -286,6 +295,7 @@ KILN_EXPORT kiln_cpu_result* kiln_cpu_compile(const kiln_cpu_request* request) {
 KILN_EXPORT const char* kiln_cpu_error(const kiln_cpu_result* result) {
   return result->error.empty() ? nullptr : result->error.c_str();
 }
+KILN_EXPORT int kiln_cpu_out_of_memory(const kiln_cpu_result* result) { return result->out_of_memory; }
 KILN_EXPORT const void* kiln_cpu_image(const kiln_cpu_result* result, size_t* size) {
   *size = result->image.size();
   return result->image.data();

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /** Changes whenever a function or the image format does; the core refuses a library with another number. */
-#define KILN_CPU_INTERFACE 1
+#define KILN_CPU_INTERFACE 2
 
 #define KILN_CPU_MAGIC 0x3155504e4c494bull /* "KILNPU1" */
 
@@ -38,10 +38,12 @@ struct kiln_cpu_result; /* opaque */
 int kiln_cpu_interface(void);
 /** "LLVM 19.1.7": part of the cache key. */
 const char* kiln_cpu_version(void);
-/** Never null; free with kiln_cpu_release. */
+/** Null where not even the result has memory; free with kiln_cpu_release. */
 struct kiln_cpu_result* kiln_cpu_compile(const struct kiln_cpu_request* request);
 /** Null when the compile succeeded. */
 const char* kiln_cpu_error(const struct kiln_cpu_result* result);
+/** 1 where the error is that the system had no memory. */
+int kiln_cpu_out_of_memory(const struct kiln_cpu_result* result);
 const void* kiln_cpu_image(const struct kiln_cpu_result* result, size_t* size);
 const char* kiln_cpu_assembly(const struct kiln_cpu_result* result);
 void kiln_cpu_release(struct kiln_cpu_result* result);

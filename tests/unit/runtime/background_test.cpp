@@ -4,9 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -108,6 +110,47 @@ TEST(Background, WhatAnEarlierJobLoadedIsNotTornDownUnderALaterOne) {
               std::thread([] { std::exit(0); }).join();
             }),
             "end handler");
+}
+
+// Rule: who waits for the queue works it off, for its own thread gets no time on a busy machine; still one by one.
+TEST(Background, WhoWaitsDoesTheJobs) {
+  EXPECT_EQ(words_of_a_child([] {
+              static pid_t waiting = 0;
+              static std::atomic<bool> begun = false;
+              waiting = ::gettid();
+              run_in_background([] {
+                begun = true;
+                ::usleep(300'000);
+                say(::gettid() == waiting ? "here" : "there");
+              });
+              while (!begun) ::usleep(1'000);
+              for (int job = 0; job < 3; ++job)
+                run_in_background([] { say(::gettid() == waiting ? " here" : " there"); });
+              wait_for_background();
+              ::_exit(0);
+            }),
+            "there here here here");
+}
+
+// Rule: several threads may wait, and each of them until all is done.
+TEST(Background, SeveralThreadsWait) {
+  EXPECT_EQ(words_of_a_child([] {
+              static std::atomic<int> done = 0;
+              for (int job = 0; job < 50; ++job)
+                run_in_background([] {
+                  ::usleep(2'000);
+                  ++done;
+                });
+              std::vector<std::thread> threads;
+              for (int thread = 0; thread < 4; ++thread)
+                threads.emplace_back([] {
+                  wait_for_background();
+                  if (done != 50) say("early");
+                });
+              for (std::thread& thread : threads) thread.join();
+              ::_exit(0);
+            }),
+            "");
 }
 
 }  // namespace

@@ -81,7 +81,11 @@ TEST_F(DiskCacheTest, OddFilesInTheEntrysPlaceAreReplaced) {
   std::string newer = test::read_text(path);
   newer[8] = static_cast<char>(cache_format_version + 1);
   test::write_text(path, newer);
-  expect_replaced(source, "future version");
+  expect_replaced(source, "another version in the place of ours: damage, for its entries have other names");
+  newer[8] = static_cast<char>(cache_format_version);
+  newer[12] = static_cast<char>(newer[12] + 16);
+  test::write_text(path, newer.insert(104, "unknown fields..."));
+  expect_replaced(source, "a longer header");
   test::write_text(path, "not a kiln file, but long enough to hold a header: " + std::string(200, 'x'));
   expect_replaced(source, "foreign file");
   test::write_text(path, test::read_text(other_path));
@@ -97,6 +101,43 @@ TEST_F(DiskCacheTest, OddFilesInTheEntrysPlaceAreReplaced) {
   expect_replaced(source, "directory");
   chmod(path.c_str(), 0666);
   expect_replaced(source, "writable by others");
+}
+
+/// What a kiln of the next format leaves beside ours: its keys hold its version, so no entry of the two has one name.
+std::string entry_of_the_next_format(const CacheKey& key, const Binary& binary, CacheKey& next) {
+  next = key;
+  const std::string field = "format 1:" + std::to_string(cache_format_version);
+  const std::size_t at = next.text.find(field);
+  EXPECT_NE(at, next.text.npos) << "the format's version is part of the key";
+  if (at != next.text.npos) next.text[at + field.size() - 1] = static_cast<char>('1' + cache_format_version);
+  next.digest = blake3(next.text);
+  std::string entry = write_entry(next, binary);
+  entry[8] = static_cast<char>(cache_format_version + 1);
+  entry[12] = static_cast<char>(entry[12] + 16);  // a longer header
+  return entry.insert(104, "fields of tomorrow");
+}
+
+// Rule: another version's entry is a miss that nobody touches, whatever it holds.
+TEST_F(DiskCacheTest, EntriesOfAFutureVersionAreNeitherReadNorRemoved) {
+  const KernelSource source = make_source("ours");
+  const CacheKey key = make_cache_key(source, make_options());
+  CacheKey next;
+  const std::string entry = entry_of_the_next_format(key, fake_compile(make_source("theirs"), make_options()), next);
+  const std::string path = DiskCache(cache_settings()).path_of(next);
+  ASSERT_NE(path, DiskCache(cache_settings()).path_of(key));
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  test::write_text(path, entry);
+  for (int process = 0; process < 2; ++process) {
+    fresh_process();
+    lookup(source, make_options());
+    EXPECT_EQ(compiles, process == 0 ? 1 : 0);
+    EXPECT_EQ(cache_counters().disk_rejects, 0u);
+    EXPECT_EQ(test::read_text(path), entry);
+  }
+  Binary read;
+  EXPECT_NE(read_entry(entry, key, read), "");
+  EXPECT_NE(read_entry(entry, next, read), "") << "nor by a key that would fit";
+  EXPECT_TRUE(warnings_.texts().empty());
 }
 
 TEST_F(DiskCacheTest, DirectoryAndEntriesArePrivate) {
