@@ -24,11 +24,10 @@ namespace detail {
 
 template <class... X>
 constexpr bool require_destinations() {
-  static_assert((destination<std::remove_cvref_t<X>> && ...),
-                "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
-  static_assert((destination<X> && ...) || !(destination<std::remove_cvref_t<X>> && ...),
-                "kiln: f.into(...) writes: a const array cannot be its destination");
-  return (destination<X> && ...);
+  constexpr bool known = (destination<std::remove_cvref_t<X>> && ...), writable = (destination<X> && ...);
+  static_assert(known, "kiln: f.into(...) writes arrays and views; kl::view makes a view of memory of your own");
+  static_assert(writable || !known, "kiln: f.into(...) writes: a const array cannot be its destination");
+  return writable;
 }
 
 /// A call in preparation: where results go and how it is launched.

@@ -43,6 +43,13 @@ class Sym : public detail::Operators<Sym<T>>,
                   "kl::where(kl::index(a, 0) == 0, 1, a)");
   }
   template <class V>
+    requires(!std::is_same_v<V, Sym>)
+  Sym& operator=(const V&) & {
+    static_assert(detail::no_dtype<V>::value,
+                  "kiln: a variable of a traced value keeps its type; bind a new name to another value");
+    return *this;
+  }
+  template <class V>
   const Sym& operator=(const V&) const& {
     static_assert(detail::no_dtype<V>::value,
                   "kiln: a variable of a traced value keeps its type; bind a new name to another value");
