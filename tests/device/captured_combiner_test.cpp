@@ -81,4 +81,22 @@ TEST_P(CapturedCombiner, a_traced_value_cannot_be_captured) {
   EXPECT_EQ(kl::sum(x).item(), 4.0f);
 }
 
+// Rule: one component of a reduction may be taken at the place that another one gives; both come from one kernel.
+TEST_P(CapturedCombiner, a_component_is_taken_by_index) {
+  const kl::Array<float> x = kl::from_host(Floats{3, 9, 4, 1});
+  const auto largest = kl::jit([](auto v) {
+    auto [most, at] = kl::reduce(
+        std::tuple(v, kl::index(v, 0)), 0, std::tuple(-1e30f, std::int64_t{9}),
+        [](auto a, auto b) {
+          auto [p, i] = a;
+          auto [q, j] = b;
+          auto later = q > p || (q == p && j < i);
+          return std::tuple(kl::where(later, q, p), kl::where(later, j, i));
+        },
+        kl::keepdims);
+    return kl::take(most, at, 0, kl::OutOfRange::clip);
+  });
+  EXPECT_EQ(largest(x).to_host(), Floats{9});
+}
+
 }  // namespace

@@ -232,6 +232,15 @@ TEST_P(Normalisation, takes_one_kernel) {
   expect_kernels("norm", kl::inspect(kl::norm(x, 0)), 1);
   const auto moments = kl::jit([](auto v) { return std::tuple(kl::mean(v, 0), kl::var(v, 0)); });
   expect_kernels("mean and var", moments.inspect(x), 1);
+  const auto largest = kl::jit([](auto v) { return std::tuple(kl::max(v, -1), kl::argmax(v, -1)); });
+  expect_kernels("max and argmax", largest.inspect(x), 1);
+  const auto siblings = kl::jit([](auto v) { return std::tuple(kl::sum(v, 0), kl::sum(v * v, 0), kl::max(v, 0)); });
+  expect_kernels("siblings on columns", siblings.inspect(x), 1);
+  const auto columns = kl::jit([](auto v) {
+    const auto e = kl::exp(v - kl::max(v, 0, kl::keepdims));
+    return e / kl::sum(e, 0, kl::keepdims);
+  });
+  expect_kernels("softmax of columns", columns.inspect(kl::ones<float>({1024, 1024})), 1);
   const kl::Array<float> long_line = kl::ones<float>({1 << 24});
   expect_kernels("x / norm(x) of a long vector", kl::inspect(long_line / kl::norm(long_line)), 2);
 }
