@@ -15,12 +15,12 @@ constexpr std::int64_t short_row = 16;           ///< elements of a row that fil
 constexpr std::size_t short_row_bytes = 192;     ///< of a row whose elements are read only; measured
 constexpr std::int64_t widest_vector = 256;      ///< lanes of the widest vector; blocks hold whole vectors
 
-/// Most bytes follow one another along the last kept axis.
 bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
   return std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
                      [](AxisClass axis) { return axis == AxisClass::broadcast; });
 }
 
+/// Most bytes follow one another along the last kept axis.
 bool prefers_columns(const Kernel& kernel) {
   const int kept = kernel.rank - kernel.reduced;
   if (kept == 0) return false;
