@@ -268,7 +268,9 @@ Schedule with_vectors(const Kernel& kernel, const Work& work, const DeviceTraits
   const bool some = work.vector * work.registers > 16 || ((work.bytes <= 2 || work.long_join) && loads + states >= 40);
   const int threads = registers > 44 || many ? 512 : some ? 768 : 1024;
   schedule.min_blocks = std::max(1, threads / schedule.block);
-  if (registers > 96 || kernel.body.size() > 400) schedule.min_blocks = 0;
+  // What was loaded waits unconverted: a few bytes spilled cost less than half of the threads.
+  const int loaded = schedule.items * (std::max(1, work.vector * std::max(work.bytes, 2) / 4) + work.scalars);
+  if (loaded + states > 96 || kernel.body.size() > 400) schedule.min_blocks = 0;
   schedule.reason = reason_of(work, schedule);
   return schedule;
 }

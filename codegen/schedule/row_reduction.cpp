@@ -142,7 +142,7 @@ void step_over_row(Schedule& schedule, const Kernel& kernel, const RowWork& work
   const bool two_blocks = block == 1024 && !wants_one_in_flight(work, device);
   const auto passes = stages_of(kernel).passes;
   const bool large = work.chain || work.vector == 1 || std::any_of(passes.begin(), passes.end(), [&](const auto& pass) {
-                       return state_bytes(kernel, pass) > (work.shifted ? 4 : 8);
+                       return state_bytes(kernel, pass) > 8;
                      });
   // Two blocks leave 32 registers to a thread: in a chain half of them for what is joined.
   const int share =
@@ -218,7 +218,7 @@ int most_state_bytes(const Kernel& kernel) {
 int resident_threads(const Schedule& schedule, const Kernel& kernel, const RowWork& work) {
   const int held = (schedule.items - schedule.tile) * schedule.rows * work.registers;
   if (most_state_bytes(kernel) > many_state_bytes) return 512;
-  if (schedule.cluster > 1 && work.shifted && loads_halves(kernel)) return 512;
+  if (schedule.cluster > 2 && work.shifted && loads_halves(kernel)) return 512;
   if (held > held_registers || kernel.body.size() > 400) return 512;
   if (work.wide) return file_registers / thread_registers(work, held);
   const bool light = is_light(kernel) && held <= (schedule.block == 1024 ? held_registers / 2 : held_registers / 4);
