@@ -108,6 +108,8 @@ def check_cures(cache):
         place = {"KILN_CACHE_DIR": str(cache), name: value}
         result = subprocess.run([kiln, "info", "--json"], capture_output=True, text=True, env=environment(**place))
         problems = json.loads(result.stdout)["problems"]
+        if name == "KILN_NVRTC" and any("without the CUDA backend" in p["what"] for p in problems):
+            continue  # such a build never looks for NVRTC
         serious = [p for p in problems if p["serious"]]
         check(result.returncode == (1 if serious else 0), f"{name}={value}: status {result.returncode}")
         check(any(name in p["what"] or value in p["what"] for p in serious), f"{name}={value} is no problem: {problems}")
