@@ -10,6 +10,11 @@ bool is_per_element(const Kernel& kernel, const Access& access) {
   return std::any_of(first, access.axes.end(), [](AxisClass axis) { return axis != AxisClass::broadcast; });
 }
 
+bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
+  return kernel.rank > kernel.reduced && std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
+                                                     [](AxisClass axis) { return axis == AxisClass::broadcast; });
+}
+
 std::vector<char> changes_along(const Kernel& kernel, std::size_t axis) {
   const Graph& body = kernel.body;
   std::vector<char> changes(body.size(), 0);

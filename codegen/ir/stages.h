@@ -28,5 +28,7 @@ Stages stages_of(const Kernel& kernel);
 
 /// True for an access that moves along a reduced axis.
 bool is_per_element(const Kernel& kernel, const Access& access);
+/// True where there are kept axes and the access moves along none of them: every row reads it from the caches.
+bool is_shared_by_rows(const Kernel& kernel, const Access& access);
 
 }  // namespace kiln::codegen

@@ -225,15 +225,12 @@ std::uint64_t columns_shared_bytes(const Kernel& kernel, const Schedule& schedul
 bool runs_along_columns(const Kernel& kernel, const Extents& extents) {
   const int kept = kernel.rank - kernel.reduced;
   if (kept == 0) return false;
-  // What is the same in all columns is little, and the caches keep it: it decides where nothing else does.
-  const auto is_shared = [&](const Access& access) {
-    const auto is_broadcast = [](AxisClass axis) { return axis == AxisClass::broadcast; };
-    return access.gathers == 0 && std::all_of(access.axes.begin(), access.axes.begin() + kept, is_broadcast);
-  };
+  // What all columns share decides where nothing else does.
   for (const bool shared : {false, true}) {
     std::size_t along_columns = 0, along_rows = 0;
     for (const Access& access : kernel.accesses) {
-      if (!is_read_per_row(kernel, access) || is_shared(access) != shared) continue;
+      if (!is_read_per_row(kernel, access)) continue;
+      if ((access.gathers == 0 && is_shared_by_rows(kernel, access)) != shared) continue;
       // Elements found by index come from many places: across their neighbours each would be a cache line of its own.
       const std::size_t bytes = element_bytes(access) * (access.gathers > 0 ? 8 : 1);
       if (access.axes[static_cast<std::size_t>(kept - 1)] == AxisClass::contiguous) along_columns += bytes;
@@ -260,7 +257,8 @@ Schedule with_vectors(const Kernel& kernel, const Work& work, const DeviceTraits
   // Registers: the batch, the states of the columns (twice while they are joined), addresses.
   // Numbers as they are joined: what is converted first, or waits for a long join, is held in that type.
   const int held = std::max(work.bytes, work.wide && work.bytes < 4 ? 8 : work.long_join ? 4 : 2);
-  const int loads = schedule.items * (std::max(1, work.vector * held / 4) + work.scalars);
+  const auto batch = [&](int bytes) { return schedule.items * (std::max(1, work.vector * bytes / 4) + work.scalars); };
+  const int loads = batch(held);
   const int states = work.vector * work.registers * (work.long_join ? 2 : 1);
   const int registers = loads + states + (kernel.reduced > 1 ? 8 : 0);
   const bool many = work.long_join && (work.wide || work.vector * work.registers >= 16 || registers >= 44);
@@ -269,8 +267,7 @@ Schedule with_vectors(const Kernel& kernel, const Work& work, const DeviceTraits
   const int threads = registers > 44 || many ? 512 : some ? 768 : 1024;
   schedule.min_blocks = std::max(1, threads / schedule.block);
   // What was loaded waits unconverted: a few bytes spilled cost less than half of the threads.
-  const int loaded = schedule.items * (std::max(1, work.vector * std::max(work.bytes, 2) / 4) + work.scalars);
-  if (loaded + states > 96 || kernel.body.size() > 400) schedule.min_blocks = 0;
+  if (batch(std::max(work.bytes, 2)) + states > 96 || kernel.body.size() > 400) schedule.min_blocks = 0;
   schedule.reason = reason_of(work, schedule);
   return schedule;
 }

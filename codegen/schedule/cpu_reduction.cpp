@@ -15,11 +15,6 @@ constexpr std::int64_t short_row = 16;           ///< elements of a row that fil
 constexpr std::size_t short_row_bytes = 192;     ///< of a row whose elements are read only; measured
 constexpr std::int64_t widest_vector = 256;      ///< lanes of the widest vector; blocks hold whole vectors
 
-bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
-  return std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
-                     [](AxisClass axis) { return axis == AxisClass::broadcast; });
-}
-
 /// Most bytes follow one another along the last kept axis.
 bool prefers_columns(const Kernel& kernel) {
   const int kept = kernel.rank - kernel.reduced;
@@ -27,7 +22,7 @@ bool prefers_columns(const Kernel& kernel) {
   std::size_t along_rows = 0, along_columns = 0;
   for (const Access& access : kernel.accesses) {
     if (access.gathers == 0 && (access.iota || !is_per_element(kernel, access))) continue;
-    if (access.gathers == 0 && is_shared_by_rows(kernel, access)) continue;  // little, and in the caches
+    if (access.gathers == 0 && is_shared_by_rows(kernel, access)) continue;
     const std::size_t bytes = access.gathers > 0 ? std::size_t{8} * access.gathers : size_of(access.type);
     if (access.axes.back() == AxisClass::contiguous) along_rows += bytes;
     if (access.axes[static_cast<std::size_t>(kept) - 1] == AxisClass::contiguous) along_columns += bytes;

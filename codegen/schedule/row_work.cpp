@@ -23,12 +23,6 @@ bool finds_along_rows(const Kernel& kernel, const Access& access) {
   return access.gathers > 0 && is_per_element(kernel, access);
 }
 
-/// Read from the caches by every row.
-bool is_shared_by_rows(const Kernel& kernel, const Access& access) {
-  return kernel.rank > kernel.reduced && std::all_of(access.axes.begin(), access.axes.end() - kernel.reduced,
-                                                     [](AxisClass axis) { return axis == AxisClass::broadcast; });
-}
-
 /// The largest vector by which most bytes move whole, at most 16 bytes of the widest operand; `aligned`: wherever rows
 /// start.
 int choose_vector(const Kernel& kernel, const Extents& extents, bool aligned) {

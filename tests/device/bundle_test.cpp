@@ -2,7 +2,6 @@
 // values.
 //
 // Children are this program again: a process decides once what it records and which kernels it has loaded.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "runtime/tool_bundle_build.h"
+#include "tests/support/child_process.h"
 #include "tests/support/devices.h"
 #include "tests/support/temporary_directory.h"
 
@@ -91,19 +91,8 @@ int run_application(bool from_bundle) {
 TEST(BundleApplication, DISABLED_records_itself) { _exit(run_application(false)); }
 TEST(BundleApplication, DISABLED_runs_from_its_bundle) { _exit(run_application(true)); }
 
-int run_child(const char* name, const std::vector<std::pair<const char*, std::string>>& environment) {
-  const pid_t child = fork();
-  if (child == 0) {
-    for (const auto& [variable, value] : environment) setenv(variable, value.c_str(), 1);
-    for (const char* const shard : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"}) unsetenv(shard);
-    const std::string filter = std::string("--gtest_filter=BundleApplication.DISABLED_") + name;
-    execl("/proc/self/exe", "device_tests", "--gtest_also_run_disabled_tests", "--gtest_brief=1", filter.c_str(),
-          nullptr);
-    _exit(127);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+int run_child(const char* name, const kl::test::Environment& environment) {
+  return kl::test::run_alone(std::string("BundleApplication.DISABLED_") + name, environment);
 }
 
 /// The record of a run on the CPU is enough for the GPU; nothing is compiled, and no compiler is mapped.

@@ -2,7 +2,6 @@
 //
 // Children are this program again: which devices there are, what is mapped and what was planned a process decides once.
 #include <kiln/kiln.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tuple>
@@ -13,6 +12,7 @@
 #include "runtime/record_file.h"
 #include "runtime/runtime.h"
 #include "runtime/tool_bundle_build.h"
+#include "tests/support/child_process.h"
 #include "tests/support/cpu_compiler.h"
 #include "tests/unit/launch/fake_gpu.h"
 #include "tests/unit/temporary.h"
@@ -129,18 +129,7 @@ TEST(BundleChild, DISABLED_RunsOnCpu) {
   _exit(is_mapped("libkiln_cpu") || is_mapped("libLLVM") ? compiler_mapped : right);
 }
 
-int run_child(const char* name) {
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string filter = std::string("--gtest_filter=BundleChild.DISABLED_") + name;
-    execl("/proc/self/exe", "unit_launch", "--gtest_also_run_disabled_tests", "--gtest_brief=1", filter.c_str(),
-          nullptr);
-    _exit(127);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+int run_child(const char* name) { return test::run_alone(std::string("BundleChild.DISABLED_") + name); }
 
 class BundleOfRecord : public testing::Test {
  protected:

@@ -4,7 +4,6 @@
 // Children are this program again: what is mapped and which devices there are a process decides once.
 #include <kiln/kiln.h>
 #include <kiln/kiln_c.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -13,6 +12,7 @@
 #include "runtime/cuda_interface.h"
 #include "runtime/runtime.h"
 #include "runtime/tool_bundle_build.h"
+#include "tests/support/child_process.h"
 #include "tests/support/cpu_compiler.h"
 #include "tests/unit/launch/fake_gpu.h"
 #include "tests/unit/temporary.h"
@@ -84,17 +84,8 @@ TEST(ManyOutputsChild, DISABLED_OnGpu) {
 }
 
 int run_child(const char* device, bool is_warm) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (is_warm) setenv("TEST_WARM", "1", 1);
-    const std::string filter = std::string("--gtest_filter=ManyOutputsChild.DISABLED_On") + device;
-    execl("/proc/self/exe", "unit_launch", "--gtest_also_run_disabled_tests", "--gtest_brief=1", filter.c_str(),
-          nullptr);
-    _exit(127);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return test::run_alone(std::string("ManyOutputsChild.DISABLED_On") + device,
+                         is_warm ? test::Environment{{"TEST_WARM", "1"}} : test::Environment{});
 }
 
 // Rule: what a kernel needs to be found again does not depend on how many results it has.

@@ -1,10 +1,10 @@
 // tests/unit/launch/refused_images_test.cpp -- cases C04 and C10: the driver refuses an image that was made anew or
 // came from the cache. The call still runs, by PTX; where that is refused too, the error says what met what, and the
 // next call is as good as any.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/runtime.h"
+#include "tests/support/child_process.h"
 #include "tests/unit/launch/fake_gpu.h"
 #include "tests/unit/temporary.h"
 
@@ -94,17 +94,8 @@ TEST(RefusedImagesChild, DISABLED_Scenario) {
 }
 
 int run_child(int code, int times) {
-  const pid_t child = fork();
-  if (child == 0) {
-    setenv("REFUSED_CODE", std::to_string(code).c_str(), 1);
-    setenv("REFUSED_TIMES", std::to_string(times).c_str(), 1);
-    execl("/proc/self/exe", "unit_launch", "--gtest_also_run_disabled_tests", "--gtest_brief=1",
-          "--gtest_filter=RefusedImagesChild.DISABLED_Scenario", nullptr);
-    _exit(127);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return test::run_alone("RefusedImagesChild.DISABLED_Scenario",
+                         {{"REFUSED_CODE", std::to_string(code)}, {"REFUSED_TIMES", std::to_string(times)}});
 }
 
 // Rule (C04): an image of the cache that cannot be loaded is made again, by every process that meets it.

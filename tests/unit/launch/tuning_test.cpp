@@ -3,8 +3,6 @@
 // Each test runs this program again, with a cache directory of its own: sessions and records belong to a process.
 #include <kiln/kernel_limit.h>
 #include <kiln/tuning.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include "runtime/background.h"
 #include "runtime/runtime.h"
 #include "runtime/tool_tune.h"
+#include "tests/support/child_process.h"
 #include "tests/unit/launch/fake_gpu.h"
 #include "tests/unit/temporary.h"
 
@@ -292,16 +291,7 @@ TEST(TuningChild, DISABLED_Scenario) {
 class Tuning : public testing::Test {
  protected:
   static int run(const char* scenario) {
-    const test::Variable name("TUNING_SCENARIO", scenario);
-    const pid_t child = fork();
-    if (child == 0) {
-      execl("/proc/self/exe", "unit_launch", "--gtest_also_run_disabled_tests", "--gtest_brief=1",
-            "--gtest_filter=TuningChild.DISABLED_Scenario", nullptr);
-      _exit(127);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return test::run_alone("TuningChild.DISABLED_Scenario", {{"TUNING_SCENARIO", scenario}});
   }
   void SetUp() override {
     if (run("never_times_captures") == no_compiler) GTEST_SKIP() << "no NVRTC here";

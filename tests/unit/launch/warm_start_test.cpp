@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <kiln/kiln.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/runtime.h"
+#include "tests/support/child_process.h"
 #include "tests/support/cpu_compiler.h"
 #include "tests/unit/temporary.h"
 
@@ -52,16 +52,8 @@ int use_both_devices(bool is_warm) {
 TEST(WarmStartChild, DISABLED_UsesBothDevices) { _exit(use_both_devices(getenv("WARM_START") != nullptr)); }
 
 int run_child(bool is_warm) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (is_warm) setenv("WARM_START", "1", 1);
-    execl("/proc/self/exe", "unit_launch", "--gtest_also_run_disabled_tests", "--gtest_brief=1",
-          "--gtest_filter=WarmStartChild.DISABLED_UsesBothDevices", nullptr);
-    _exit(127);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return test::run_alone("WarmStartChild.DISABLED_UsesBothDevices",
+                         is_warm ? test::Environment{{"WARM_START", "1"}} : test::Environment{});
 }
 
 TEST(WarmStart, MapsNoCompiler) {
